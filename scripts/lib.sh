@@ -30,7 +30,7 @@ writable_dir() {
 }
 
 # step LOG LABEL COMMAND...: runs COMMAND with its output in LOG. Shows one
-# line with the seconds it took, and the end of LOG if it failed.
+# line with the seconds it took, and the end of LOG if it failed (STEP_TAIL lines).
 step() {
   local log=$1 label=$2 start=$SECONDS status=0 ticker
   shift 2
@@ -45,8 +45,8 @@ step() {
   if [ "$status" -eq 0 ]; then
     printf '  %-46s %4d s\n' "$label" $((SECONDS - start))
   else
-    printf '  %-46s failed after %d s; the end of %s:\n' "$label" $((SECONDS - start)) "$log"
-    tail -n 40 "$log"
+    printf '  %-46s failed after %d s: %s\n' "$label" $((SECONDS - start)) "$log"
+    tail -n "${STEP_TAIL:-40}" "$log"
   fi
   return "$status"
 }

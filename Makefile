@@ -1,0 +1,37 @@
+# `make` lists the targets. Each calls a script that can be read and run alone.
+# PG_CONFIG chooses the PostgreSQL (15 to 18); without it: the first one found.
+
+export PG_CONFIG DESTDIR VARIANT KEEP
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint install installcheck bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what building needs and the machine lacks
+	@scripts/setup.sh
+
+demo: ## the delayed holder, played on a private cluster (KEEP=1 leaves it up)
+	@scripts/demo.sh
+
+test: ## all tests (ONLY="core clusters regress isolation docs", ONLY=regress/NAME)
+	@scripts/test.sh $(ONLY)
+
+lint: ## rustfmt, clippy, shellcheck
+	@scripts/lint.sh
+
+build: ## build the extension into target/package/release (VARIANT=test)
+	@scripts/build.sh $(VARIANT)
+
+install: ## install it into the PostgreSQL that PG_CONFIG names (DESTDIR, VARIANT)
+	@scripts/install.sh
+
+installcheck: ## golden tests against a running server (PGHOST ...)
+	@scripts/installcheck.sh
+
+bench: ## the benchmarks' table
+	@bench/run.sh
+
+clean: ## remove what was built
+	@rm -rf target

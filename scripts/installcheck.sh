@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Golden tests against a running server (PGHOST, PGPORT, PGUSER ...) that has the
+# extension installed (make install VARIANT=test). Uses databases of its own,
+# fencing_regress_*, and drops them.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+for part in lib postgres regress; do
+  # shellcheck source=/dev/null
+  . "$here/$part.sh"
+done
+pg_use
+PATH=$PG_BINDIR:$PATH
+installed=$(psql -X -At -d postgres -c "SELECT count(*) FROM pg_available_extensions WHERE name = 'fencing'") ||
+  die "no server answers: set PGHOST, PGPORT and PGUSER to a superuser's connection"
+[ "$installed" = 1 ] || die "that server does not have the extension: run make install VARIANT=test PG_CONFIG=its pg_config"
+
+work=$(mktemp -d)
+cleanup() {
+  local name
+  for name in $(regress_names sql ''); do
+    psql -X -q -d postgres -c "SET client_min_messages = warning" -c "DROP DATABASE IF EXISTS \"fencing_regress_$name\"" || true
+  done
+  rm -rf "$work"
+}
+trap cleanup EXIT
+regress_all sql "$work" '' "$(regress_driver sql)" --bindir="$PG_BINDIR"
+say "$REGRESS_PASSED passed, $REGRESS_FAILED failed"
+[ "$REGRESS_FAILED" -eq 0 ]

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# The suites that cargo runs: core, the rules without a database; clusters, the
+# workspace member tests/ with PostgreSQL clusters of its own. Sourced by test.sh.
+
+suite_core() {
+  cargo_suite fencing-core core "$1"
+}
+
+# What that member's tests are told:
+#   FENCING_TEST_BINDIR   programs of a private server tree that has the extension
+#                         (built with test_clock); the system's own is untouched
+#   FENCING_TEST_USER     who must run a server (empty: the caller may)
+#   FENCING_TEST_TMPDIR   an empty directory of that user, removed at the end
+suite_clusters() {
+  [ -f "$ROOT/tests/Cargo.toml" ] || {
+    skip "no tests/ yet"
+    return
+  }
+  need_cluster
+  as_cluster_user mkdir -p "$CLUSTER_DIR/tests"
+  export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_PG_TREE_BIN=$CLUSTER_BIN
+  export FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/tests
+  # The tests make their own connections.
+  (unset PGHOST PGPORT PGUSER PGDATABASE && cargo_suite_log fencing-tests clusters "$1") || true
+  cargo_tally "$TARGET/test-clusters.log"
+}
+
+# cargo_suite PACKAGE LABEL FILTER
+cargo_suite() {
+  [ -f "$ROOT/core/Cargo.toml" ] || {
+    skip "no core/ yet"
+    return
+  }
+  cargo_suite_log "$@" || true
+  cargo_tally "$TARGET/test-$2.log"
+}
+
+cargo_suite_log() {
+  local log=$TARGET/test-$2.log status=0
+  (unset RUST_BACKTRACE && STEP_TAIL=0 step "$log" "cargo test -p $1" \
+    cargo test --manifest-path "$ROOT/Cargo.toml" -p "$1" --no-fail-fast -- ${3:+"$3"}) || status=$?
+  echo "exit status $status" >>"$log"
+}
+
+# cargo_tally LOG: sums cargo's own result lines. A failure without one (it does
+# not compile, a crash) counts too.
+cargo_tally() {
+  local log=$1 passed failed
+  passed=$(sed -nE 's/^test result: .* ([0-9]+) passed; .*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
+  failed=$(sed -nE 's/^test result: .* ([0-9]+) failed; .*/\1/p' "$log" | awk '{n += $1} END {print n + 0}')
+  if [ "$failed" -eq 0 ] && [ "$(tail -n 1 "$log")" != 'exit status 0' ]; then
+    failed=1
+  fi
+  if [ "$failed" -gt 0 ]; then
+    # What failed and why; from the compiler if it never came to that.
+    awk '/^failures:$/ {on = 1} /^test result:/ {on = 0} on' "$log" >"$log.failures"
+    [ -s "$log.failures" ] || tail -n 80 "$log" >"$log.failures"
+    excerpt "$log.failures"
+  fi
+  tally "$passed" "$failed"
+}
