@@ -62,7 +62,7 @@ cluster_make_tree() {
 cluster_create() {
   local package=$1 setting
   shift
-  trap cluster_remove EXIT
+  [ -n "$(trap -p EXIT)" ] || trap cluster_remove EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM HUP
   cluster_pick_user
@@ -98,6 +98,7 @@ cluster_psql() {
 
 cluster_remove() {
   [ -n "$CLUSTER_DIR" ] || return 0
+  trap '' INT TERM HUP # a second Ctrl-C must not leave half of it behind
   [ ! -f "$CLUSTER_DATA/postmaster.pid" ] || cluster_stop immediate >/dev/null 2>&1 || true
   rm -rf "$CLUSTER_DIR"
   CLUSTER_DIR=
@@ -113,7 +114,8 @@ cd / && ${run[*]} $CLUSTER_BIN/pg_ctl stop -s -m fast -D $CLUSTER_DATA && rm -rf
 END
   chmod +x "$CLUSTER_DIR/stop"
   say
-  say "The cluster stays up. Look around:   $CLUSTER_BIN/psql -h $CLUSTER_SOCKET -U postgres"
-  say "Stop it and remove all of it:        $CLUSTER_DIR/stop"
+  say "The cluster stays up. Look around, then stop it and remove all of it:"
+  say "  $(command -v psql || echo "$CLUSTER_BIN/psql") -h $CLUSTER_SOCKET -U postgres"
+  say "  $CLUSTER_DIR/stop"
   CLUSTER_DIR= # so that nothing is removed at exit
 }

@@ -12,8 +12,8 @@ done
 "$here/setup.sh"
 "$here/build.sh" release
 pg_use
-cluster_create "$TARGET/package/release"
 trap 'session_close_all; cluster_remove' EXIT
+cluster_create "$TARGET/package/release"
 cluster_start
 
 # must NAME SQL: a statement that the story needs to succeed.

@@ -63,7 +63,8 @@ run_file() {
   database=doc_$(basename "$file" .md | tr 'A-Z-' 'a-z_' | tr -cd 'a-z0-9_')
   rm -f "$work"/*.sql
   extract "$file" >"$work/blocks"
-  run_psql -d postgres -q -c "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database"
+  run_psql -d postgres -q -c 'SET client_min_messages = warning' \
+    -c "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database"
   cat "$work"/*.sql | grep -qiE '^ *create +extension +(if +not +exists +)?fencing' ||
     run_psql -d "$database" -q -c 'CREATE EXTENSION fencing'
   while read -r line info; do
@@ -72,8 +73,8 @@ run_file() {
     else
       failed=$((failed + 1))
       printf '%s:%s: this block does not do what it says\n' "$file" "$line"
-      cat "$work/$line.sql"
-      sed "s#^psql:$work/[0-9]*.sql:#  block line #; s/^/  /" "$work/output"
+      sed 's/^/  | /' "$work/$line.sql"
+      sed "/^LOCATION:/d; s#^psql:$work/[0-9]*.sql:#line #; s/^/  /" "$work/output"
     fi
   done <"$work/blocks"
 }

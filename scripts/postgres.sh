@@ -7,6 +7,11 @@
 PG_OLDEST=15
 PG_NEWEST=18
 
+# pg_major VERSION: 15 of "PostgreSQL 15.20 (...)".
+pg_major() {
+  sed -E 's/^PostgreSQL ([0-9]+).*/\1/' <<<"$1"
+}
+
 # pg_flaw PG_CONFIG: why that PostgreSQL can't be used; nothing if it can.
 pg_flaw() {
   local config=$1 version major
@@ -14,11 +19,12 @@ pg_flaw() {
     echo "PG_CONFIG=$config is not a program: set it to the pg_config of PostgreSQL $PG_OLDEST to $PG_NEWEST"
     return
   fi
-  if ! version=$("$config" --version 2>/dev/null); then
-    echo "$config --version fails: set PG_CONFIG to the pg_config of PostgreSQL $PG_OLDEST to $PG_NEWEST"
+  version=$("$config" --version 2>/dev/null) || true
+  if [[ ! $version =~ ^PostgreSQL\ [0-9]+ ]]; then
+    echo "$config is no pg_config: set PG_CONFIG to the pg_config of PostgreSQL $PG_OLDEST to $PG_NEWEST"
     return
   fi
-  major=$(sed -E 's/^[^0-9]*([0-9]+).*/\1/' <<<"$version")
+  major=$(pg_major "$version")
   if [ "$major" -lt "$PG_OLDEST" ] || [ "$major" -gt "$PG_NEWEST" ]; then
     echo "$config is $version: set PG_CONFIG to the pg_config of PostgreSQL $PG_OLDEST to $PG_NEWEST"
   elif [ ! -x "$("$config" --bindir)/postgres" ]; then
@@ -52,7 +58,7 @@ pg_use() {
   [ -z "$flaw" ] || die "$flaw"
   PG_CONFIG=$(command -v "$PG_CONFIG")
   PG_VERSION=$("$PG_CONFIG" --version)
-  PG_MAJOR=$(sed -E 's/^[^0-9]*([0-9]+).*/\1/' <<<"$PG_VERSION")
+  PG_MAJOR=$(pg_major "$PG_VERSION")
   PG_BINDIR=$("$PG_CONFIG" --bindir)
   PG_SHAREDIR=$("$PG_CONFIG" --sharedir)
   PG_PKGLIBDIR=$("$PG_CONFIG" --pkglibdir)

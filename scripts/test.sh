@@ -39,7 +39,6 @@ need_cluster() {
   [ -z "$CLUSTER_DIR" ] || return 0
   need_package
   cluster_create "$TARGET/package/test" fsync=off
-  trap finish EXIT
   cluster_start
 }
 
