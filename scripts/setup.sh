@@ -118,9 +118,10 @@ install_packages() {
   step "$log" "reading the package lists" apt_update || die "apt-get update failed: see $log"
   # Only now does apt know for sure which PostgreSQL it has.
   mapfile -t packages < <(missing_packages)
+  say "  missing: ${packages[*]}"
   case " ${packages[*]} " in
-  *" postgresql-"*) step "$log" "installing ${packages[*]}" without_main_cluster apt_install "${packages[@]}" ;;
-  *) step "$log" "installing ${packages[*]}" apt_install "${packages[@]}" ;;
+  *" postgresql-"*) step "$log" "installing them" without_main_cluster apt_install "${packages[@]}" ;;
+  *) step "$log" "installing them" apt_install "${packages[@]}" ;;
   esac || die "apt-get install failed: see $log"
 }
 
