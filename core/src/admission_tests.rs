@@ -1,0 +1,144 @@
+use super::*;
+use proptest::prelude::*;
+
+const EPOCH: i64 = 7;
+
+fn token(seq: i64) -> Token {
+    Token::new(EPOCH, seq).unwrap()
+}
+
+fn claim(seq: i64) -> Claim {
+    Claim { token: token(seq), role_permitted: true, ended: None, expires_at: 100, takeover_visible: true }
+}
+
+fn case(presented: Presented) -> Case {
+    Case {
+        coordinator: Coordinator::Open(EPOCH),
+        presented,
+        fence: Some(token(5)),
+        on_missing: MissingRule::Reject,
+        on_expiry: ExpiryRule::Reject,
+        now: 50,
+    }
+}
+
+fn code(case: &Case) -> &'static str {
+    match admit(case) {
+        Verdict::Accepted(_) => "accepted",
+        Verdict::Admitted => "admitted",
+        Verdict::Rejected(why) => why.error("jobs/a", Some("public.t")).code.sqlstate(),
+    }
+}
+
+#[test]
+fn the_current_term_passes() {
+    assert_eq!(admit(&case(Presented::Own(claim(5)))), Verdict::Accepted(token(5)));
+}
+
+#[test]
+fn each_rejection_has_its_code() {
+    let own = |c| case(Presented::Own(c));
+    assert_eq!(code(&case(Presented::Nothing)), "LF002");
+    assert_eq!(code(&case(Presented::Malformed(-3))), "LF013");
+    assert_eq!(code(&case(Presented::Contradiction(token(4), token(5)))), "LF013");
+    assert_eq!(code(&case(Presented::Foreign(9))), "LF004");
+    assert_eq!(code(&own(claim(6))), "LF004", "above anything issued for the lease");
+    assert_eq!(code(&own(Claim { role_permitted: false, ..claim(5) })), "LF008");
+    assert_eq!(code(&own(claim(4))), "LF001");
+    assert_eq!(code(&own(Claim { ended: Some(EndReason::Released), ..claim(5) })), "LF003");
+    assert_eq!(code(&own(Claim { expires_at: 50, ..claim(5) })), "LF003");
+    assert_eq!(code(&own(Claim { takeover_visible: false, ..claim(5) })), "40001");
+    assert_eq!(code(&Case { fence: None, ..own(claim(5)) }), "LF004");
+    let older = Token::new(EPOCH - 1, 5).unwrap();
+    assert_eq!(code(&own(Claim { token: older, ..claim(5) })), "LF005");
+    assert_eq!(code(&Case { coordinator: Coordinator::LineageChanged, ..own(claim(5)) }), "LF006");
+    assert_eq!(code(&Case { coordinator: Coordinator::Closed, ..own(claim(5)) }), "LF007");
+}
+
+#[test]
+fn earlier_rules_come_first() {
+    let stale = Claim { role_permitted: false, ended: Some(EndReason::Expired), takeover_visible: false, ..claim(4) };
+    assert_eq!(code(&case(Presented::Own(stale))), "LF008");
+    let stale = Claim { role_permitted: true, ..stale };
+    assert_eq!(code(&case(Presented::Own(stale))), "LF001");
+    let gone = Claim { takeover_visible: false, ended: Some(EndReason::Revoked), ..claim(5) };
+    assert_eq!(code(&case(Presented::Own(gone))), "LF003", "a term that is over must not be retried");
+    let closed = Case { coordinator: Coordinator::Closed, on_missing: MissingRule::Admit, ..case(Presented::Nothing) };
+    assert_eq!(code(&closed), "LF007");
+}
+
+#[test]
+fn admit_is_for_those_who_present_nothing() {
+    let admit = |presented| code(&Case { on_missing: MissingRule::Admit, ..case(presented) });
+    assert_eq!(admit(Presented::Nothing), "admitted");
+    assert_eq!(admit(Presented::Foreign(9)), "LF004");
+    assert_eq!(admit(Presented::Own(claim(4))), "LF001");
+}
+
+#[test]
+fn expiry_is_the_namespaces_choice() {
+    let lapsed = Case { now: 1000, ..case(Presented::Own(claim(5))) };
+    assert_eq!(code(&lapsed), "LF003");
+    assert_eq!(code(&Case { on_expiry: ExpiryRule::AcceptUntilSuperseded, ..lapsed }), "accepted");
+}
+
+#[test]
+fn what_ends_a_term_before_commit() {
+    let held = Record { token: token(5), ended: None, acquired_at: 0, renewed_at: 0, expires_at: 100, ended_at: None };
+    let check = |lease: Option<&Record>, here, rule, now| ended_before_commit(token(5), lease, here, rule, now);
+    let reject = ExpiryRule::Reject;
+    assert_eq!(check(Some(&held), false, reject, 99), None);
+    assert_eq!(check(Some(&held), false, reject, 100), Some(EndReason::Expired));
+    assert_eq!(check(Some(&held), false, ExpiryRule::AcceptUntilSuperseded, 100), None);
+    assert_eq!(check(None, false, reject, 0), Some(EndReason::Deleted));
+    for reason in EndReason::ALL {
+        let over = Record { ended: Some(reason), ended_at: Some(50), ..held };
+        assert_eq!(check(Some(&over), false, reject, 60), Some(reason));
+        assert_eq!(check(Some(&over), true, reject, 200), None, "given back by this very transaction");
+    }
+    let other = Record { token: token(6), ..held };
+    assert_eq!(check(Some(&other), false, reject, 0), Some(EndReason::Deleted));
+}
+
+fn any_claim() -> impl Strategy<Value = Claim> {
+    (
+        1i64..12,
+        1i64..12,
+        any::<bool>(),
+        prop::option::of(prop::sample::select(EndReason::ALL.to_vec())),
+        0i64..200,
+        any::<bool>(),
+    )
+        .prop_map(|(epoch, seq, role_permitted, ended, expires_at, takeover_visible)| Claim {
+            token: Token::new(epoch, seq).unwrap(),
+            role_permitted,
+            ended,
+            expires_at,
+            takeover_visible,
+        })
+}
+
+proptest! {
+    /// G1: nothing but the highest accepted term of the open epoch is ever accepted.
+    #[test]
+    fn only_the_fences_own_token_is_accepted(
+        claim in any_claim(), fence_epoch in 1i64..12, fence_seq in 1i64..12, open in 1i64..12,
+        admit_missing: bool, accept_expired: bool, now in 0i64..200,
+    ) {
+        let case = Case {
+            coordinator: Coordinator::Open(open),
+            presented: Presented::Own(claim),
+            fence: Token::new(fence_epoch, fence_seq).ok(),
+            on_missing: if admit_missing { MissingRule::Admit } else { MissingRule::Reject },
+            on_expiry: if accept_expired { ExpiryRule::AcceptUntilSuperseded } else { ExpiryRule::Reject },
+            now,
+        };
+        if let Verdict::Accepted(token) = admit(&case) {
+            prop_assert_eq!(Some(token), case.fence);
+            prop_assert_eq!(token.epoch(), open);
+            prop_assert!(claim.role_permitted && claim.ended.is_none() && claim.takeover_visible);
+            prop_assert!(accept_expired || now < claim.expires_at);
+        }
+        prop_assert_ne!(admit(&case), Verdict::Admitted);
+    }
+}

@@ -1,0 +1,120 @@
+//! A guard's definition: the arguments of its triggers, `name=value` each. It travels with the
+//! table through dump, restore, rename and `PARTITION OF`, and nothing can disagree with it.
+
+use crate::admission::MissingRule;
+use crate::error::{Code, Error};
+
+/// Where a row's lease key comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KeySource {
+    /// One lease for the table.
+    Fixed(String),
+    /// One lease per value of these columns.
+    Columns(Vec<String>),
+}
+
+/// A guard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // named as the arguments of protect
+pub struct Definition {
+    pub namespace: String,
+    pub key: KeySource,
+    pub token_column: Option<String>,
+    pub present_column: Option<String>,
+    pub on_missing: MissingRule,
+    pub observe: bool,
+    pub statement_level: bool,
+}
+
+impl Definition {
+    /// The trigger arguments.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut out = vec![format!("namespace={}", self.namespace)];
+        match &self.key {
+            KeySource::Fixed(key) => out.push(format!("key={key}")),
+            KeySource::Columns(columns) => out.extend(columns.iter().map(|c| format!("key_column={c}"))),
+        }
+        out.extend(self.token_column.iter().map(|c| format!("token_column={c}")));
+        out.extend(self.present_column.iter().map(|c| format!("present_column={c}")));
+        out.push("fence=lease".to_owned());
+        out.push(format!("on_missing={}", if self.on_missing == MissingRule::Admit { "admit" } else { "reject" }));
+        out.push(format!("mode={}", if self.observe { "observe" } else { "enforce" }));
+        out.push(format!("level={}", if self.statement_level { "statement" } else { "row" }));
+        out
+    }
+
+    /// Reads what [`Definition::arguments`] wrote. Anything else is refused: a guard that can't be
+    /// understood lets nothing pass.
+    pub fn parse(arguments: &[String]) -> Result<Definition, Error> {
+        let bad = |argument: &str| {
+            Error::new(Code::InvalidParameter, format!("invalid guard argument \"{argument}\""))
+                .detail("The trigger's arguments are not a guard's definition that this library knows.")
+                .hint("Attach guards with fencing.protect.")
+        };
+        let (mut namespace, mut key, mut columns) = (None, None, Vec::new());
+        let (mut token_column, mut present_column) = (None, None);
+        let (mut on_missing, mut observe, mut statement_level) = (MissingRule::Reject, false, false);
+        for argument in arguments {
+            let (name, value) = argument.split_once('=').ok_or_else(|| bad(argument))?;
+            match (name, value) {
+                ("namespace", _) => namespace = Some(value.to_owned()),
+                ("key", _) => key = Some(value.to_owned()),
+                ("key_column", _) => columns.push(value.to_owned()),
+                ("token_column", _) => token_column = Some(value.to_owned()),
+                ("present_column", _) => present_column = Some(value.to_owned()),
+                ("fence", "lease") | ("on_missing", "reject") | ("mode", "enforce") | ("level", "row") => {}
+                ("on_missing", "admit") => on_missing = MissingRule::Admit,
+                ("mode", "observe") => observe = true,
+                ("level", "statement") => statement_level = true,
+                _ => return Err(bad(argument)),
+            }
+        }
+        let key = match (key, columns.is_empty()) {
+            (Some(key), true) => KeySource::Fixed(key),
+            (None, false) => KeySource::Columns(columns),
+            _ => return Err(bad("key")),
+        };
+        let namespace = namespace.ok_or_else(|| bad("namespace"))?;
+        Ok(Definition { namespace, key, token_column, present_column, on_missing, observe, statement_level })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(key: KeySource) -> Definition {
+        Definition {
+            namespace: "jobs".into(),
+            key,
+            token_column: Some("to=ken".into()),
+            present_column: None,
+            on_missing: MissingRule::Admit,
+            observe: true,
+            statement_level: false,
+        }
+    }
+
+    #[test]
+    fn arguments_read_back() {
+        for key in [KeySource::Fixed("a=b".into()), KeySource::Columns(vec!["x".into(), "y=z".into()])] {
+            let definition = sample(key);
+            assert_eq!(Definition::parse(&definition.arguments()), Ok(definition));
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for bad in [
+            &["namespace=jobs"][..],
+            &["key=a"],
+            &["namespace=jobs", "key=a", "key_column=b"],
+            &["namespace=jobs", "key=a", "mode=off"],
+            &["namespace=jobs", "key=a", "later=1"],
+            &["jobs"],
+        ] {
+            let arguments: Vec<_> = bad.iter().map(|s| s.to_string()).collect();
+            assert!(Definition::parse(&arguments).is_err(), "{bad:?}");
+        }
+    }
+}

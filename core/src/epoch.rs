@@ -1,0 +1,75 @@
+//! Epochs: the comparison domain of tokens.
+
+use crate::error::{Code, Error};
+use crate::time::{DAY, Instant, MINUTE};
+use crate::token::MAX_EPOCH;
+
+/// 2025-01-01 UTC in PostgreSQL's microseconds: minute 0 of the epochs.
+pub const MINUTE_ZERO: Instant = 9132 * DAY;
+
+/// The number of an epoch opened now: `greatest(previous + 1, minutes since 2025-01-01 UTC)`.
+///
+/// Of two histories that both open one, the later wins, and an extension created again starts
+/// above its past. Fails with `LF012` at the maximum, and with `22008` where the clock stands more
+/// than a year ahead of `previous` unless `force`. The first epoch has no bound.
+pub fn next_epoch(now: Instant, previous: Option<i64>, force: bool) -> Result<i64, Error> {
+    const YEAR: i64 = 365 * 24 * 60;
+    let by_clock = (now.saturating_sub(MINUTE_ZERO) / MINUTE).max(1);
+    let epoch = match previous {
+        None => by_clock,
+        Some(last) if by_clock > last.saturating_add(YEAR) && !force => {
+            return Err(Error::new(Code::DatetimeOverflow, "clock is more than a year ahead of the last epoch")
+                .detail(format!("The last epoch is {last}; the clock would open {by_clock}."))
+                .hint("Check the server's clock. If it is right, open the epoch with force => true."));
+        }
+        Some(last) => by_clock.max(last.saturating_add(1)),
+    };
+    if epoch > MAX_EPOCH {
+        return Err(Error::new(Code::TermsExhausted, "epoch is at its maximum")
+            .detail(format!("The highest epoch is {MAX_EPOCH}; {epoch} would be next.")));
+    }
+    Ok(epoch)
+}
+
+/// Whether the coordinator issues and accepts terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coordinator {
+    /// This epoch is open.
+    Open(i64),
+    /// Restored, cloned or promoted since the epoch was opened (`LF006`).
+    LineageChanged,
+    /// A transition is under way (`LF007`).
+    Closed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbered_by_the_minute() {
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, None, false), Ok(5));
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(2), false), Ok(5));
+    }
+
+    #[test]
+    fn never_reused_when_the_clock_stands_or_steps_back() {
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(5), false), Ok(6));
+        assert_eq!(next_epoch(MINUTE_ZERO, Some(900), false), Ok(901));
+        assert_eq!(next_epoch(i64::MIN, None, false), Ok(1));
+    }
+
+    #[test]
+    fn a_leap_of_the_clock_needs_force() {
+        let far = MINUTE_ZERO + 800 * DAY;
+        assert_eq!(next_epoch(far, Some(1), false).unwrap_err().code, Code::DatetimeOverflow);
+        assert_eq!(next_epoch(far, Some(1), true), Ok(800 * 24 * 60));
+        assert_eq!(next_epoch(far, None, false), Ok(800 * 24 * 60));
+    }
+
+    #[test]
+    fn exhausted_at_the_maximum() {
+        assert_eq!(next_epoch(0, Some(MAX_EPOCH), false).unwrap_err().code, Code::TermsExhausted);
+        assert_eq!(next_epoch(0, Some(i64::MAX), true).unwrap_err().code, Code::TermsExhausted);
+    }
+}

@@ -1,0 +1,343 @@
+//! The life of a lease: when it may be granted, and what has become of a term.
+
+use crate::time::{Instant, Span};
+use crate::token::Token;
+
+/// May the holder of an expired term that nobody superseded still write?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExpiryRule {
+    /// No: its writes are rejected from the moment of expiry.
+    Reject,
+    /// Yes, until another term is granted.
+    AcceptUntilSuperseded,
+}
+
+/// A namespace's policy, in microseconds where it is a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// The ttl of a term that asks for none.
+    pub ttl: Span,
+    /// The longest ttl that may be asked for.
+    pub max_ttl: Span,
+    /// What expiry means to a guard.
+    pub on_expiry: ExpiryRule,
+    /// After a clean release, not grantable before `acquired_at` plus this.
+    pub min_hold: Span,
+    /// After an abnormal end, not grantable for this long.
+    pub cool_down: Span,
+}
+
+/// How a term ended before anybody took over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum EndReason {
+    /// Its ttl ran out; recorded once somebody observes it.
+    Expired,
+    /// Its holder gave it back.
+    Released,
+    /// An administrator took it away.
+    Revoked,
+    /// Its lease was dropped.
+    Deleted,
+    /// The backend that it was bound to is gone.
+    SessionLost,
+}
+
+impl EndReason {
+    /// Every reason.
+    pub const ALL: [EndReason; 5] =
+        [EndReason::Expired, EndReason::Released, EndReason::Revoked, EndReason::Deleted, EndReason::SessionLost];
+
+    /// As it is stored and shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndReason::Expired => "expired",
+            EndReason::Released => "released",
+            EndReason::Revoked => "revoked",
+            EndReason::Deleted => "deleted",
+            EndReason::SessionLost => "session_lost",
+        }
+    }
+
+    /// Reads what [`EndReason::as_str`] wrote.
+    pub fn parse(text: &str) -> Option<EndReason> {
+        EndReason::ALL.into_iter().find(|r| r.as_str() == text)
+    }
+}
+
+/// A lease's heartbeat row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The latest term of the lease.
+    pub token: Token,
+    /// How that term ended; `None` while it is held (or merely lapsed).
+    pub ended: Option<EndReason>,
+    /// When it was granted.
+    pub acquired_at: Instant,
+    /// Last time recorded for it.
+    pub renewed_at: Instant,
+    /// When it runs out, unless renewed.
+    pub expires_at: Instant,
+    /// When it ended, for every end but expiry.
+    pub ended_at: Option<Instant>,
+}
+
+impl Record {
+    /// Held and not run out.
+    pub fn is_live(&self, now: Instant) -> bool {
+        self.ended.is_none() && now < self.expires_at
+    }
+}
+
+/// Whether a lease can be granted now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Grantability {
+    /// Yes.
+    Grantable,
+    /// Somebody holds it, until then at the earliest.
+    Held {
+        /// When the holder's term runs out.
+        until: Instant,
+    },
+    /// Its policy keeps it back until then.
+    CoolingDown {
+        /// When it can be granted.
+        until: Instant,
+    },
+}
+
+/// Decides whether a lease can be granted at `now`. `record` is `None` for a lease never granted.
+pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> Grantability {
+    let Some(record) = record else { return Grantability::Grantable };
+    if record.is_live(now) {
+        return Grantability::Held { until: record.expires_at };
+    }
+    let until = match record.ended {
+        None | Some(EndReason::Expired) => record.expires_at.saturating_add(policy.cool_down),
+        Some(EndReason::Released) => record.acquired_at.saturating_add(policy.min_hold),
+        Some(EndReason::Revoked | EndReason::SessionLost) => {
+            record.ended_at.unwrap_or(record.expires_at).saturating_add(policy.cool_down)
+        }
+        Some(EndReason::Deleted) => now,
+    };
+    if now < until { Grantability::CoolingDown { until } } else { Grantability::Grantable }
+}
+
+/// What the record of a term says of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Term {
+    /// Its token.
+    pub token: Token,
+    /// How it ended, where that was recorded.
+    pub ended: Option<EndReason>,
+    /// Whether a later term of its lease was granted.
+    pub superseded: bool,
+}
+
+/// What has become of a term.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Standing {
+    /// The latest term of its lease, held and not run out.
+    Current,
+    /// Run out; nobody has taken over yet.
+    Expired,
+    /// Run out, and a later term was granted.
+    Superseded,
+    /// Given back.
+    Released,
+    /// Taken away.
+    Revoked,
+    /// Its backend is gone.
+    SessionLost,
+    /// Its lease was dropped.
+    Deleted,
+    /// Of another epoch.
+    EpochClosed,
+    /// Never issued.
+    Unknown,
+}
+
+impl Standing {
+    /// As `check_token`, `renew` and `release` answer.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Standing::Current => "current",
+            Standing::Expired => "expired",
+            Standing::Superseded => "superseded",
+            Standing::Released => "released",
+            Standing::Revoked => "revoked",
+            Standing::SessionLost => "session_lost",
+            Standing::Deleted => "deleted",
+            Standing::EpochClosed => "epoch_closed",
+            Standing::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<EndReason> for Standing {
+    fn from(reason: EndReason) -> Standing {
+        match reason {
+            EndReason::Expired => Standing::Expired,
+            EndReason::Released => Standing::Released,
+            EndReason::Revoked => Standing::Revoked,
+            EndReason::Deleted => Standing::Deleted,
+            EndReason::SessionLost => Standing::SessionLost,
+        }
+    }
+}
+
+/// What has become of a term: `term` is its record, `lease` its lease's heartbeat row, `epoch` the
+/// open epoch.
+///
+/// A term that merely lapsed is `expired` until someone takes over and `superseded` after; of every
+/// other end the first is named.
+pub fn standing(term: Option<&Term>, lease: Option<&Record>, epoch: i64, now: Instant) -> Standing {
+    let Some(term) = term else { return Standing::Unknown };
+    match term.ended {
+        Some(EndReason::Expired) | None => {}
+        Some(reason) => return reason.into(),
+    }
+    if term.superseded {
+        return Standing::Superseded;
+    }
+    if term.token.epoch() != epoch {
+        return Standing::EpochClosed;
+    }
+    match lease {
+        None => Standing::Deleted,
+        Some(record) if record.token != term.token => Standing::Superseded,
+        Some(record) => match record.ended {
+            Some(reason) => reason.into(),
+            None if record.is_live(now) => Standing::Current,
+            None => Standing::Expired,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const POLICY: Policy = Policy { ttl: 30, max_ttl: 100, on_expiry: ExpiryRule::Reject, min_hold: 0, cool_down: 0 };
+
+    fn token(seq: i64) -> Token {
+        Token::new(7, seq).unwrap()
+    }
+
+    fn held() -> Record {
+        Record { token: token(1), ended: None, acquired_at: 100, renewed_at: 100, expires_at: 130, ended_at: None }
+    }
+
+    fn ended(reason: EndReason, at: Instant) -> Record {
+        Record { ended: Some(reason), ended_at: Some(at), ..held() }
+    }
+
+    fn term(ended: Option<EndReason>, superseded: bool) -> Term {
+        Term { token: token(1), ended, superseded }
+    }
+
+    #[test]
+    fn a_lease_never_granted_is_grantable() {
+        assert_eq!(grantability(None, &POLICY, 0), Grantability::Grantable);
+    }
+
+    #[test]
+    fn held_to_the_last_microsecond() {
+        assert_eq!(grantability(Some(&held()), &POLICY, 129), Grantability::Held { until: 130 });
+        assert_eq!(grantability(Some(&held()), &POLICY, 130), Grantability::Grantable);
+    }
+
+    #[test]
+    fn cool_down_follows_an_abnormal_end_and_min_hold_a_release() {
+        let policy = Policy { min_hold: 25, cool_down: 50, ..POLICY };
+        let at = |record: &Record, now| grantability(Some(record), &policy, now);
+        assert_eq!(at(&held(), 179), Grantability::CoolingDown { until: 180 });
+        assert_eq!(at(&held(), 180), Grantability::Grantable);
+        assert_eq!(at(&ended(EndReason::Released, 110), 124), Grantability::CoolingDown { until: 125 });
+        assert_eq!(at(&ended(EndReason::Released, 110), 125), Grantability::Grantable);
+        for reason in [EndReason::Revoked, EndReason::SessionLost] {
+            assert_eq!(at(&ended(reason, 110), 159), Grantability::CoolingDown { until: 160 });
+        }
+        assert_eq!(at(&ended(EndReason::Deleted, 110), 110), Grantability::Grantable);
+    }
+
+    #[test]
+    fn a_lapsed_term_is_expired_until_someone_takes_over() {
+        let later = Record { token: token(2), ..held() };
+        assert_eq!(standing(Some(&term(None, false)), Some(&held()), 7, 129), Standing::Current);
+        assert_eq!(standing(Some(&term(None, false)), Some(&held()), 7, 130), Standing::Expired);
+        assert_eq!(standing(Some(&term(Some(EndReason::Expired), true)), Some(&later), 7, 129), Standing::Superseded);
+        assert_eq!(standing(Some(&term(None, false)), Some(&later), 7, 129), Standing::Superseded);
+    }
+
+    #[test]
+    fn of_every_other_end_the_first_is_named() {
+        let later = Record { token: token(2), ..held() };
+        for reason in EndReason::ALL.into_iter().filter(|r| *r != EndReason::Expired) {
+            assert_eq!(standing(Some(&term(Some(reason), true)), Some(&later), 7, 129), reason.into());
+            assert_eq!(standing(Some(&term(Some(reason), false)), Some(&later), 8, 129), reason.into());
+        }
+    }
+
+    #[test]
+    fn never_issued_dropped_and_of_another_epoch() {
+        assert_eq!(standing(None, Some(&held()), 7, 100), Standing::Unknown);
+        assert_eq!(standing(Some(&term(None, false)), None, 7, 100), Standing::Deleted);
+        assert_eq!(standing(Some(&term(None, false)), Some(&held()), 8, 100), Standing::EpochClosed);
+    }
+
+    #[test]
+    fn reasons_read_back() {
+        for reason in EndReason::ALL {
+            assert_eq!(EndReason::parse(reason.as_str()), Some(reason));
+            assert_eq!(Standing::from(reason).as_str(), reason.as_str());
+        }
+        assert_eq!(EndReason::parse("held"), None);
+    }
+
+    fn any_end() -> impl Strategy<Value = Option<EndReason>> {
+        prop_oneof![
+            Just(None),
+            Just(Some(EndReason::Released)),
+            Just(Some(EndReason::Revoked)),
+            Just(Some(EndReason::Deleted)),
+            Just(Some(EndReason::SessionLost)),
+        ]
+    }
+
+    proptest! {
+        /// G2: a lease is never grantable while its term is current.
+        #[test]
+        fn never_both_current_and_grantable(
+            end in any_end(), acquired in 0i64..1000, ttl in 1i64..1000, min_hold in 0i64..1000,
+            cool_down in 0i64..1000, now in 0i64..4000,
+        ) {
+            let record = Record {
+                ended: end, ended_at: end.map(|_| acquired), acquired_at: acquired, renewed_at: acquired,
+                expires_at: acquired + ttl, token: token(1),
+            };
+            let policy = Policy { min_hold, cool_down, ..POLICY };
+            let current = standing(Some(&term(end, false)), Some(&record), 7, now) == Standing::Current;
+            if current {
+                let held = matches!(grantability(Some(&record), &policy, now), Grantability::Held { .. });
+                prop_assert!(held);
+            }
+        }
+
+        /// Once grantable, always grantable: what was seen before the lock is true under it.
+        #[test]
+        fn grantability_only_grows_with_time(
+            end in any_end(), acquired in 0i64..1000, ttl in 1i64..1000, min_hold in 0i64..1000,
+            cool_down in 0i64..1000, now in 0i64..4000, later in 0i64..4000,
+        ) {
+            let record = Record {
+                ended: end, ended_at: end.map(|_| acquired), acquired_at: acquired, renewed_at: acquired,
+                expires_at: acquired + ttl, token: token(1),
+            };
+            let policy = Policy { min_hold, cool_down, ..POLICY };
+            if grantability(Some(&record), &policy, now) == Grantability::Grantable {
+                prop_assert_eq!(grantability(Some(&record), &policy, now + later), Grantability::Grantable);
+            }
+        }
+    }
+}

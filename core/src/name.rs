@@ -1,0 +1,129 @@
+//! Names, keys, labels and durations: what may be passed in.
+
+use crate::error::{Code, Error};
+use crate::time::{DAY, Span};
+
+/// Longest lease key, in bytes.
+pub const MAX_KEY: usize = 512;
+/// Longest label (holder, purpose), in bytes.
+pub const MAX_LABEL: usize = 1024;
+/// Shortest ttl.
+pub const MIN_TTL: Span = 100_000;
+
+/// A namespace's name: `[a-z0-9][a-z0-9_.-]{0,62}`.
+pub fn check_namespace(name: &str) -> Result<(), Error> {
+    let first = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let rest = |b: u8| first(b) || matches!(b, b'_' | b'.' | b'-');
+    let bytes = name.as_bytes();
+    let good = (1..=63).contains(&bytes.len()) && first(bytes[0]) && bytes.iter().all(|&b| rest(b));
+    if good {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidParameter, format!("invalid namespace name \"{name}\""))
+        .detail("A namespace's name has 1 to 63 characters: lower-case letters, digits, \"_\", \".\" and \"-\", the first a letter or digit."))
+}
+
+/// A lease's key: 1 to 512 bytes of any text.
+pub fn check_key(key: &[u8]) -> Result<(), Error> {
+    if (1..=MAX_KEY).contains(&key.len()) {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidParameter, format!("invalid lease key of {} bytes", key.len()))
+        .detail(format!("A lease's key has 1 to {MAX_KEY} bytes.")))
+}
+
+/// A label for people, such as the holder's: at most 1024 bytes.
+pub fn check_label(argument: &str, label: &[u8]) -> Result<(), Error> {
+    if label.len() <= MAX_LABEL {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidParameter, format!("argument \"{argument}\" is too long"))
+        .detail(format!("It has {} bytes; at most {MAX_LABEL} are kept.", label.len())))
+}
+
+/// An SQL interval, as PostgreSQL stores it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Interval {
+    /// Months and years: of no fixed length.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
+}
+
+/// A length of time that an interval stands for, a day counted as 24 hours.
+///
+/// Fails with `22023` where it is negative, counts months, or is longer than 10,000 days.
+pub fn check_span(argument: &str, value: Interval) -> Result<Span, Error> {
+    const LONGEST: i128 = 10_000 * DAY as i128;
+    let bad = |detail: &str| {
+        Err(Error::new(Code::InvalidParameter, format!("argument \"{argument}\" is out of range")).detail(detail))
+    };
+    if value.months != 0 {
+        return bad("Months and years have no fixed length; give days, hours or seconds.");
+    }
+    let total = i128::from(value.days) * i128::from(DAY) + i128::from(value.micros);
+    if total < 0 {
+        return bad("It must not be negative.");
+    }
+    if total > LONGEST {
+        return bad("It must not be longer than 10000 days.");
+    }
+    Ok(total as Span)
+}
+
+/// A ttl within the namespace's bounds: 100 ms to `max_ttl`.
+pub fn check_ttl(argument: &str, ttl: Interval, max_ttl: Span) -> Result<Span, Error> {
+    let span = check_span(argument, ttl)?;
+    if (MIN_TTL..=max_ttl).contains(&span) {
+        return Ok(span);
+    }
+    Err(Error::new(Code::InvalidParameter, format!("argument \"{argument}\" is out of range"))
+        .detail(format!("It must be between 100 ms and {} ms.", max_ttl / 1000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(value: Interval) -> Result<Span, Code> {
+        check_span("ttl", value).map_err(|e| e.code)
+    }
+
+    #[test]
+    fn namespaces() {
+        for good in ["jobs", "0", "a.b-c_d", &"x".repeat(63)] {
+            assert!(check_namespace(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Jobs", "_x", "-x", ".x", "a b", "ä", &"x".repeat(64)] {
+            assert_eq!(check_namespace(bad).unwrap_err().code, Code::InvalidParameter, "{bad}");
+        }
+    }
+
+    #[test]
+    fn keys() {
+        assert!(check_key(&[0xff; MAX_KEY]).is_ok());
+        assert!(check_key(&[0xff; MAX_KEY + 1]).is_err());
+        assert!(check_key(b"").is_err());
+    }
+
+    #[test]
+    fn spans() {
+        assert_eq!(span(Interval { days: 1, micros: 1, months: 0 }), Ok(DAY + 1));
+        assert_eq!(span(Interval { days: 1, micros: -DAY, months: 0 }), Ok(0));
+        assert_eq!(span(Interval { micros: -1, ..Default::default() }), Err(Code::InvalidParameter));
+        assert_eq!(span(Interval { months: 1, ..Default::default() }), Err(Code::InvalidParameter));
+        let widest = Interval { months: 0, days: i32::MAX, micros: i64::MAX };
+        assert_eq!(span(widest), Err(Code::InvalidParameter));
+    }
+
+    #[test]
+    fn ttl_has_bounds_on_both_sides() {
+        let ms = |n: i64| Interval { micros: n * 1000, ..Default::default() };
+        assert!(check_ttl("ttl", ms(99), DAY).is_err());
+        assert_eq!(check_ttl("ttl", ms(100), DAY), Ok(100_000));
+        assert_eq!(check_ttl("ttl", ms(200), 200_000), Ok(200_000));
+        assert!(check_ttl("ttl", ms(201), 200_000).is_err());
+    }
+}

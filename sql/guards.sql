@@ -1,0 +1,76 @@
+-- Guards: the triggers of a protected table, and how a transaction presents its token.
+
+CREATE TYPE fencing.fence_kind AS ENUM ('lease', 'destination');
+COMMENT ON TYPE fencing.fence_kind IS 'Whose terms a guard compares: a lease of this database, or those of a coordinator elsewhere';
+CREATE TYPE fencing.missing_rule AS ENUM ('reject', 'admit');
+COMMENT ON TYPE fencing.missing_rule IS 'What becomes of a write that presents no token';
+CREATE TYPE fencing.guard_mode AS ENUM ('enforce', 'observe');
+COMMENT ON TYPE fencing.guard_mode IS 'Whether a violation is an error, or only a warning';
+CREATE TYPE fencing.guard_level AS ENUM ('row', 'statement');
+COMMENT ON TYPE fencing.guard_level IS 'Whether rows are checked as well as statements';
+
+CREATE FUNCTION fencing.guard_row() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_guard_row';
+COMMENT ON FUNCTION fencing.guard_row() IS
+    'Trigger of guarded tables, for each row; its arguments are the guard''s definition. Attached by fencing.protect';
+CREATE FUNCTION fencing.guard_statement() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_guard_statement';
+COMMENT ON FUNCTION fencing.guard_statement() IS
+    'Trigger of guarded tables, before each statement: takes the fence before any row lock. Attached by fencing.protect';
+CREATE FUNCTION fencing.guard_truncate() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_guard_truncate';
+COMMENT ON FUNCTION fencing.guard_truncate() IS
+    'Trigger of guarded tables, before TRUNCATE. Attached by fencing.protect';
+
+CREATE FUNCTION fencing.protect(
+    relation regclass, namespace text, key text DEFAULT NULL, key_columns name[] DEFAULT NULL,
+    token_column name DEFAULT NULL, present_column name DEFAULT NULL,
+    fence fencing.fence_kind DEFAULT 'lease', on_missing fencing.missing_rule DEFAULT 'reject',
+    mode fencing.guard_mode DEFAULT 'enforce', level fencing.guard_level DEFAULT 'row', coordinator text DEFAULT NULL)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_protect';
+COMMENT ON FUNCTION fencing.protect(regclass, text, text, name[], name, name, fencing.fence_kind, fencing.missing_rule, fencing.guard_mode, fencing.guard_level, text) IS
+    'Guards a table: from now on the database rejects writes that don''t present the current token of the lease. Give key (one lease for the table) or key_columns (one lease per value). Needs the table''s ownership and administer on the namespace';
+
+CREATE FUNCTION fencing.unprotect(relation regclass)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_unprotect';
+COMMENT ON FUNCTION fencing.unprotect(regclass) IS 'Removes a table''s guard. Needs the table''s ownership and administer on the namespace';
+
+CREATE FUNCTION fencing.present(token bigint)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present';
+COMMENT ON FUNCTION fencing.present(bigint) IS
+    'Presents a token for the rest of this transaction. Follows savepoints; outside a transaction block it warns that it does nothing. LF013 for a second token of one lease';
+
+CREATE FUNCTION fencing.assert_current(token bigint)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_assert_current';
+COMMENT ON FUNCTION fencing.assert_current(bigint) IS
+    'The guard without a trigger: holds the term''s fence until commit, or raises as a guard would';
+
+CREATE FUNCTION fencing.key_of(VARIADIC "any")
+    RETURNS text LANGUAGE c STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_key_of';
+COMMENT ON FUNCTION fencing.key_of(VARIADIC "any") IS
+    'The lease key that a guard with key_columns makes of these values: one value''s text, or ROW(...)::text of several. NULL is refused (23502)';
+
+CREATE FUNCTION fencing.guard_definition(
+    arguments bytea,
+    OUT namespace text, OUT key text, OUT key_columns text[], OUT token_column text, OUT present_column text,
+    OUT fence text, OUT on_missing text, OUT mode text, OUT level text, OUT coordinator text)
+    RETURNS record LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_guard_definition';
+COMMENT ON FUNCTION fencing.guard_definition(bytea) IS 'Reads a guard''s definition from its trigger''s arguments (pg_trigger.tgargs)';
+
+CREATE VIEW fencing.guards AS
+SELECT t.tgrelid::pg_catalog.regclass AS relation, d.*
+  FROM pg_catalog.pg_trigger AS t
+ CROSS JOIN LATERAL fencing.guard_definition(t.tgargs) AS d
+ WHERE t.tgfoid OPERATOR(pg_catalog.=) 'fencing.guard_truncate'::pg_catalog.regproc;
+COMMENT ON VIEW fencing.guards IS 'Every guarded table with its guard''s definition, as its triggers say it';
+COMMENT ON COLUMN fencing.guards.relation IS 'The guarded table';
+COMMENT ON COLUMN fencing.guards.namespace IS 'Namespace of its lease or leases';
+COMMENT ON COLUMN fencing.guards.key IS 'Key of its lease, for a guard with one lease for the table';
+COMMENT ON COLUMN fencing.guards.key_columns IS 'Columns whose values are the key, for a guard with one lease per value';
+COMMENT ON COLUMN fencing.guards.token_column IS 'Column that is stamped with the accepted token';
+COMMENT ON COLUMN fencing.guards.present_column IS 'Column that presents a token inline and is always stored as NULL';
+COMMENT ON COLUMN fencing.guards.fence IS 'lease or destination';
+COMMENT ON COLUMN fencing.guards.on_missing IS 'reject or admit';
+COMMENT ON COLUMN fencing.guards.mode IS 'enforce or observe';
+COMMENT ON COLUMN fencing.guards.level IS 'row or statement';
+COMMENT ON COLUMN fencing.guards.coordinator IS 'Whose namespace it is, for a destination';

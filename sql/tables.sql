@@ -1,0 +1,224 @@
+-- Tables: what the coordinator remembers. Everything here is safety state, read and written by the
+-- library below SQL; nobody else may change it (see "refusal" at the end).
+
+CREATE TYPE fencing.expiry_rule AS ENUM ('reject', 'accept_until_superseded');
+COMMENT ON TYPE fencing.expiry_rule IS
+    'May the holder of an expired term that nobody superseded still write?';
+
+CREATE TABLE fencing.namespace (
+    id          integer GENERATED ALWAYS AS IDENTITY,
+    name        text COLLATE "C" NOT NULL,
+    ttl         interval NOT NULL,
+    max_ttl     interval NOT NULL,
+    on_expiry   fencing.expiry_rule NOT NULL,
+    min_hold    interval NOT NULL,
+    cool_down   interval NOT NULL,
+    ephemeral   boolean NOT NULL,
+    notify      boolean NOT NULL,
+    contract    jsonb,
+    created_at  timestamptz NOT NULL,
+    CONSTRAINT namespace_pkey PRIMARY KEY (id),
+    CONSTRAINT namespace_name_key UNIQUE (name)
+);
+COMMENT ON TABLE fencing.namespace IS 'Named families of leases, each with one policy and one access list';
+COMMENT ON COLUMN fencing.namespace.id IS 'Number that leases, fences and terms refer to; never used again';
+COMMENT ON COLUMN fencing.namespace.name IS 'Name: [a-z0-9][a-z0-9_.-]{0,62}';
+COMMENT ON COLUMN fencing.namespace.ttl IS 'How long a term lasts that asks for nothing else';
+COMMENT ON COLUMN fencing.namespace.max_ttl IS 'The longest that may be asked for';
+COMMENT ON COLUMN fencing.namespace.on_expiry IS 'May the holder of an expired term that nobody superseded still write?';
+COMMENT ON COLUMN fencing.namespace.min_hold IS 'After a clean release, not grantable before acquired_at plus this';
+COMMENT ON COLUMN fencing.namespace.cool_down IS 'After an abnormal end, not grantable for this long';
+COMMENT ON COLUMN fencing.namespace.ephemeral IS 'Whether a released lease''s row disappears';
+COMMENT ON COLUMN fencing.namespace.notify IS 'Whether grant and release send NOTIFY fencing';
+COMMENT ON COLUMN fencing.namespace.contract IS 'What its users agreed on, for people';
+COMMENT ON COLUMN fencing.namespace.created_at IS 'Coordinator time of create_namespace';
+
+CREATE TABLE fencing.member (
+    namespace   integer NOT NULL,
+    role        regrole NOT NULL,
+    privilege   text COLLATE "C" NOT NULL,
+    CONSTRAINT member_pkey PRIMARY KEY (namespace, role, privilege),
+    CONSTRAINT member_privilege CHECK (privilege IN ('hold', 'observe', 'administer'))
+);
+COMMENT ON TABLE fencing.member IS 'Who may hold, observe or administer the leases of a namespace';
+COMMENT ON COLUMN fencing.member.namespace IS 'namespace.id';
+COMMENT ON COLUMN fencing.member.role IS 'The role; its members count as the role';
+COMMENT ON COLUMN fencing.member.privilege IS 'hold, observe or administer';
+
+-- The heartbeat row. Nothing that a renewal changes is indexed, and pages are left half empty, so
+-- that a renewal stays on its page and touches no index.
+CREATE TABLE fencing.lease (
+    namespace   integer NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    holder      text NOT NULL,
+    role        oid NOT NULL,
+    ttl         interval NOT NULL,
+    acquired_at timestamptz NOT NULL,
+    renewed_at  timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    ended_at    timestamptz,
+    CONSTRAINT lease_pkey PRIMARY KEY (namespace, key),
+    CONSTRAINT lease_state CHECK (state IN ('held', 'released', 'revoked', 'deleted', 'session_lost'))
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE fencing.lease IS 'One coordination record per lease: its latest term, and the heartbeat';
+COMMENT ON COLUMN fencing.lease.namespace IS 'namespace.id';
+COMMENT ON COLUMN fencing.lease.key IS 'The lease''s key within its namespace';
+COMMENT ON COLUMN fencing.lease.token IS 'Token of the latest term';
+COMMENT ON COLUMN fencing.lease.state IS 'held (which may have lapsed: see expires_at), or how the term ended';
+COMMENT ON COLUMN fencing.lease.holder IS 'Label of the holder, for people; never compared';
+COMMENT ON COLUMN fencing.lease.role IS 'Role that acquired the term';
+COMMENT ON COLUMN fencing.lease.ttl IS 'How long the term lasts from each renewal';
+COMMENT ON COLUMN fencing.lease.acquired_at IS 'Coordinator time of the grant';
+COMMENT ON COLUMN fencing.lease.renewed_at IS 'Coordinator time of the last renewal, or of the grant';
+COMMENT ON COLUMN fencing.lease.expires_at IS 'When the term runs out unless renewed';
+COMMENT ON COLUMN fencing.lease.ended_at IS 'When it ended, for every end but expiry';
+
+CREATE TABLE fencing.fence (
+    namespace   integer NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    advanced_by xid8 NOT NULL,
+    CONSTRAINT fence_pkey PRIMARY KEY (namespace, key)
+) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE fencing.fence IS
+    'The highest accepted term per lease, which guards compare against. Outlives its lease; changed only under the exclusive fence lock';
+COMMENT ON COLUMN fencing.fence.namespace IS 'namespace.id';
+COMMENT ON COLUMN fencing.fence.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.fence.token IS 'Highest accepted token';
+COMMENT ON COLUMN fencing.fence.advanced_by IS 'Transaction that advanced it: a snapshot that can''t see it is older than the takeover';
+
+CREATE TABLE fencing.term (
+    token           bigint NOT NULL,
+    namespace       integer NOT NULL,
+    key             text COLLATE "C" NOT NULL,
+    epoch           bigint NOT NULL,
+    seq             bigint NOT NULL,
+    holder          text NOT NULL,
+    role            oid NOT NULL,
+    request_id      uuid,
+    purpose         text,
+    acquired_at     timestamptz NOT NULL,
+    last_renewed_at timestamptz NOT NULL,
+    expires_at      timestamptz NOT NULL,
+    ended_at        timestamptz,
+    end_reason      text COLLATE "C",
+    ended_by        oid,
+    end_observed_at timestamptz,
+    superseded_by   bigint,
+    CONSTRAINT term_pkey PRIMARY KEY (token)
+) WITH (fillfactor = 80);
+COMMENT ON TABLE fencing.term IS 'Every term that was ever granted, by its token';
+COMMENT ON COLUMN fencing.term.token IS 'The term''s token: epoch << 39 | seq';
+COMMENT ON COLUMN fencing.term.namespace IS 'namespace.id';
+COMMENT ON COLUMN fencing.term.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.term.epoch IS 'Epoch of the token';
+COMMENT ON COLUMN fencing.term.seq IS 'Sequence number of the token within the epoch';
+COMMENT ON COLUMN fencing.term.holder IS 'Label of the holder';
+COMMENT ON COLUMN fencing.term.role IS 'Role that acquired it';
+COMMENT ON COLUMN fencing.term.request_id IS 'The caller''s own id of its request, so that a lost reply can be asked for again';
+COMMENT ON COLUMN fencing.term.purpose IS 'What the holder wanted it for';
+COMMENT ON COLUMN fencing.term.acquired_at IS 'Coordinator time of the grant';
+COMMENT ON COLUMN fencing.term.last_renewed_at IS 'Last accepted renewal; written when the term ends (until then: lease.renewed_at)';
+COMMENT ON COLUMN fencing.term.expires_at IS 'When it ran out; written when the term ends (until then: lease.expires_at)';
+COMMENT ON COLUMN fencing.term.ended_at IS 'When it ended';
+COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted or session_lost';
+COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it; null for expiry';
+COMMENT ON COLUMN fencing.term.end_observed_at IS 'When the coordinator saw that it had ended';
+COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the next term of the lease';
+
+CREATE TABLE fencing.request (
+    request_id  uuid NOT NULL,
+    role        oid NOT NULL,
+    namespace   integer NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    CONSTRAINT request_pkey PRIMARY KEY (request_id, role, namespace, key)
+);
+COMMENT ON TABLE fencing.request IS 'Which term answered a request_id, so that repeating it grants nothing twice';
+COMMENT ON COLUMN fencing.request.request_id IS 'The caller''s id';
+COMMENT ON COLUMN fencing.request.role IS 'The caller''s role';
+COMMENT ON COLUMN fencing.request.namespace IS 'namespace.id';
+COMMENT ON COLUMN fencing.request.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.request.token IS 'The term that it was granted';
+
+-- Its relation lock is the gate: shared by writers and acquirers, exclusive for a transition.
+CREATE TABLE fencing.epoch (
+    epoch             bigint NOT NULL,
+    identity          uuid NOT NULL,
+    opened_at         timestamptz NOT NULL,
+    reason            text NOT NULL,
+    opened_by         oid NOT NULL,
+    system_identifier bigint NOT NULL,
+    timeline          bigint NOT NULL,
+    database          oid NOT NULL,
+    fingerprint       text NOT NULL,
+    lsn               pg_lsn NOT NULL,
+    state             text COLLATE "C" NOT NULL,
+    CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
+    CONSTRAINT epoch_state CHECK (state IN ('open', 'closed'))
+);
+COMMENT ON TABLE fencing.epoch IS 'Comparison domains of tokens, and the lineage of the server that opened each';
+COMMENT ON COLUMN fencing.epoch.epoch IS 'Number: greatest(previous + 1, minutes since 2025-01-01 UTC)';
+COMMENT ON COLUMN fencing.epoch.identity IS 'Random identity: the same number with another identity is another epoch';
+COMMENT ON COLUMN fencing.epoch.opened_at IS 'Coordinator time of its opening';
+COMMENT ON COLUMN fencing.epoch.reason IS 'Why it was opened';
+COMMENT ON COLUMN fencing.epoch.opened_by IS 'Role that opened it';
+COMMENT ON COLUMN fencing.epoch.system_identifier IS 'The cluster''s system identifier then';
+COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
+COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
+COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
+COMMENT ON COLUMN fencing.epoch.state IS 'open, or closed while a transition is under way';
+
+CREATE TABLE fencing.protocol (version integer NOT NULL);
+COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';
+COMMENT ON COLUMN fencing.protocol.version IS 'The version';
+INSERT INTO fencing.protocol VALUES (1);
+
+CREATE SEQUENCE fencing.term_seq AS bigint MINVALUE 1 MAXVALUE 549755813887 NO CYCLE CACHE 1;
+COMMENT ON SEQUENCE fencing.term_seq IS 'Sequence numbers of tokens';
+
+
+SELECT pg_catalog.pg_extension_config_dump('fencing.namespace', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.namespace_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.member', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.lease', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.fence', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.term', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.request', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.epoch', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.term_seq', '');
+
+-- Refusal. INSERT stays free: that is how a dump is restored.
+CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_refuse_direct_write';
+COMMENT ON FUNCTION fencing.refuse_direct_write() IS
+    'Trigger of the extension''s own tables: refuses UPDATE, DELETE and TRUNCATE, also to their owner';
+
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.namespace
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.member
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.lease
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.fence
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.term
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.request
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.epoch
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.protocol
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+ALTER TABLE fencing.namespace ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.member ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.lease ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.fence ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.term ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.request ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.epoch ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_direct_write;
+

@@ -1,0 +1,350 @@
+//! `acquire`: one row, whose status says what became of the request.
+//!
+//! A losing call writes nothing and takes no transaction id. A winning one makes its term current
+//! and advances the fence in the same transaction, under the fence's exclusive lock: once it has
+//! committed, nothing of an older term can commit any more (G1).
+
+use super::{required, required_bytes};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::lock::{self, Mode, Tag};
+use crate::pg::table::{Value, Written, sequence};
+use crate::pg::{clock, extension, role, text, xact};
+use crate::store::lease::{Grant, Lease};
+use crate::store::namespace::{self, Namespace, Privilege};
+use crate::store::{LeaseId, epoch, fence, lease, request, term};
+use crate::transaction;
+use fencing_core::epoch::Coordinator;
+use fencing_core::lease::{EndReason, Grantability, Standing, grantability, standing};
+use fencing_core::time::{Instant, SECOND, Span, coordinator_time, trust_for};
+use fencing_core::token::MAX_SEQ;
+use fencing_core::{Code, Error, Token, name};
+use pgrx::pg_sys::{Datum, Oid};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+use std::rc::Rc;
+
+static ACQUIRE_IN_BLOCK: GucSetting<bool> = GucSetting::<bool>::new(false);
+
+/// What a caller who was merely unlucky should wait before asking again.
+const SOON: Span = SECOND / 10;
+/// How often an attempt starts over that others overtook.
+const ATTEMPTS: usize = 8;
+
+/// Defines `fencing.acquire_in_block`.
+pub fn define_settings() {
+    GucRegistry::define_bool_guc(
+        c"fencing.acquire_in_block",
+        c"Allows fencing.acquire() inside a transaction block.",
+        c"The token is known before it is committed, and the lease's fence is held until the block ends.",
+        &ACQUIRE_IN_BLOCK,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+}
+
+struct Request {
+    namespace: Rc<Namespace>,
+    lease: LeaseId,
+    holder: Vec<u8>,
+    ttl: Span,
+    request_id: Option<Datum>,
+    purpose: Option<Vec<u8>>,
+    role: Oid,
+    statement_start: Instant,
+}
+
+/// What became of one attempt.
+enum Attempt {
+    Granted(Granted),
+    Held {
+        by: Option<Lease>,
+        retry_after: Span,
+    },
+    CoolingDown {
+        retry_after: Span,
+    },
+    Blocked(Vec<i32>),
+    Closed,
+    Over,
+    /// Others changed the lease meanwhile.
+    Again,
+}
+
+struct Granted {
+    token: Token,
+    acquired_at: Instant,
+    expires_at: Instant,
+    holder: Vec<u8>,
+    ttl: Span,
+}
+
+/// `acquire(namespace, key, holder, ttl, wait, request_id, purpose, bind_session)`
+pub fn acquire(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.acquire()");
+    let request = read(args)?;
+    require_alone()?;
+    if transaction::with(|t| t.fences.holds(&request.lease)) {
+        return Err(out_of_place("cannot acquire a lease under whose fence this transaction has written")
+            .detail("It holds the fence as a writer; to acquire, it would have to lock itself out.")
+            .hint("End the transaction first."));
+    }
+    for _ in 0..ATTEMPTS {
+        match attempt(&request)? {
+            Attempt::Again => {}
+            outcome => return Ok(answer(&request, outcome)),
+        }
+    }
+    Ok(answer(&request, Attempt::Blocked(Vec::new())))
+}
+
+fn read(args: &Args) -> Result<Request, Error> {
+    let namespace = required(args, 0, "namespace")?;
+    let key = required_bytes(args, 1, "key")?;
+    let holder = required_bytes(args, 2, "holder")?;
+    let wait = args.interval(4).ok_or_else(|| Error::null("wait"))?;
+    let bind_session = args.bool(7).ok_or_else(|| Error::null("bind_session"))?;
+    let purpose = args.bytes(6);
+    name::check_key(&key)?;
+    name::check_label("holder", &holder)?;
+    name::check_label("purpose", purpose.as_deref().unwrap_or_default())?;
+    if name::check_span("wait", wait)? > 0 {
+        return Err(Error::new(Code::FeatureNotSupported, "waiting for a lease is not supported yet")
+            .hint("Ask again after retry_after."));
+    }
+    if bind_session {
+        return Err(Error::new(Code::FeatureNotSupported, "binding a term to its session is not supported yet")
+            .hint("Leave bind_session at false."));
+    }
+    let namespace = namespace::require(&namespace)?;
+    namespace::require_privilege(&namespace, &[Privilege::Hold])?;
+    let ttl = match args.interval(3) {
+        Some(ttl) => name::check_ttl("ttl", ttl, namespace.policy.max_ttl)?,
+        None => namespace.policy.ttl,
+    };
+    Ok(Request {
+        lease: LeaseId { namespace: namespace.id, key },
+        namespace,
+        holder,
+        ttl,
+        request_id: args.raw(5),
+        purpose,
+        role: role::outer_user(),
+        statement_start: clock::statement_start(),
+    })
+}
+
+fn out_of_place(message: &str) -> Error {
+    Error::new(Code::ActiveTransaction, message)
+}
+
+/// A token must not be known before it is committed, and an idle block would hold the fence.
+fn require_alone() -> Result<(), Error> {
+    if !xact::in_block() {
+        xact::commit_immediately();
+        return Ok(());
+    }
+    if !ACQUIRE_IN_BLOCK.get() {
+        return Err(out_of_place("fencing.acquire() cannot run inside a transaction block")
+            .detail("The token would be known before it is committed, and the block would hold the lease's fence.")
+            .hint("Run it by itself, in autocommit mode; or SET fencing.acquire_in_block = on."));
+    }
+    if xact::uses_one_snapshot() {
+        return Err(out_of_place(
+            "fencing.acquire() cannot run inside a REPEATABLE READ or SERIALIZABLE transaction block",
+        )
+        .detail("What the block has read may be older than the takeover.")
+        .hint("Run it by itself, in autocommit mode."));
+    }
+    Ok(())
+}
+
+fn attempt(request: &Request) -> Result<Attempt, Error> {
+    // A look without locks: whoever can't win leaves no trace.
+    if let Err(outcome) = look(request)? {
+        return Ok(outcome);
+    }
+    if !lock::try_enter_gate() {
+        return Ok(Attempt::Closed);
+    }
+    let namespace = Tag::namespace(request.lease.namespace);
+    let fence = Tag::fence(request.lease.namespace, &request.lease.key);
+    if !namespace.try_lock(Mode::Intent) {
+        let blockers = namespace.in_the_way_of(Mode::Intent);
+        lock::leave_gate();
+        return Ok(if blockers.is_empty() { Attempt::Again } else { Attempt::Blocked(blockers) });
+    }
+    let outcome = if fence.try_lock(Mode::Exclusive) {
+        let outcome = locked(request)?;
+        if let Attempt::Granted(_) = outcome {
+            return Ok(outcome);
+        }
+        fence.unlock(Mode::Exclusive);
+        outcome
+    } else {
+        who_has(&fence)
+    };
+    namespace.unlock(Mode::Intent);
+    lock::leave_gate();
+    Ok(outcome)
+}
+
+/// Another acquirer has the fence exclusively, or writers share it.
+fn who_has(fence: &Tag) -> Attempt {
+    if !fence.in_the_way_of(Mode::Shared).is_empty() {
+        return Attempt::Held { by: None, retry_after: SOON };
+    }
+    let writers = fence.in_the_way_of(Mode::Exclusive);
+    if writers.is_empty() { Attempt::Again } else { Attempt::Blocked(writers) }
+}
+
+/// The lease as it is now, if it can be granted; the outcome otherwise.
+fn look(request: &Request) -> Result<Result<(i64, Option<Lease>, Instant), Attempt>, Error> {
+    let Some(Coordinator::Open(open)) = epoch::coordinator() else { return Ok(Err(Attempt::Closed)) };
+    let current = lease::read(&request.lease);
+    let now = coordinator_time(clock::now(), current.as_ref().map(|l| l.record.renewed_at));
+    if let Some(outcome) = repeated(request, open, current.as_ref(), now) {
+        return Ok(Err(outcome));
+    }
+    Ok(match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
+        Grantability::Held { until } => Err(Attempt::Held { by: current, retry_after: until - now }),
+        Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
+        Grantability::Grantable => Ok((open, current, now)),
+    })
+}
+
+/// A request that was answered before gets the same term while it is current, and nothing after.
+fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant) -> Option<Attempt> {
+    let token = request::read(request.request_id?, request.role, &request.lease)?;
+    let term = term::read(token);
+    let standing = standing(term.as_ref().map(|t| &t.record), current.map(|l| &l.record), open, now);
+    Some(match current.filter(|_| standing == Standing::Current) {
+        Some(lease) => Attempt::Granted(Granted {
+            token,
+            acquired_at: lease.record.acquired_at,
+            expires_at: lease.record.expires_at,
+            holder: lease.holder.clone(),
+            ttl: lease.ttl,
+        }),
+        None => Attempt::Over,
+    })
+}
+
+/// With gate, namespace and fence locked: looks again, and grants.
+fn locked(request: &Request) -> Result<Attempt, Error> {
+    let (open, current, now) = match look(request)? {
+        Ok(found) => found,
+        Err(outcome) => return Ok(outcome),
+    };
+    // A renewal or release in flight decides first what becomes of the old term.
+    if let Some(xid) = current.as_ref().and_then(Lease::busy) {
+        return Ok(Attempt::Blocked(vec![lock::pid_of_transaction(xid)]));
+    }
+    let highest = term::highest();
+    let (seq, lsn) = draw()?;
+    let token = Token::new(open, seq)?;
+    // A sequence behind the terms has lost history: what it draws may have been issued before.
+    if highest.is_some_and(|highest| token <= highest) {
+        return Ok(Attempt::Closed);
+    }
+    let expires_at = now + request.ttl;
+    let grant = Grant { token, holder: &request.holder, role: request.role, ttl: request.ttl, now, expires_at };
+    match lease::grant(&request.lease, current.as_ref(), &grant) {
+        Written::Done => {}
+        Written::Busy | Written::Changed => return Ok(Attempt::Again),
+    }
+    let command = xact::writing_command();
+    require_done(fence::advance(&request.lease, token, xact::full_xid()))?;
+    if let Some(previous) = &current {
+        close_previous(previous, token, now)?;
+    }
+    term::insert(&term::NewTerm {
+        token,
+        lease: &request.lease,
+        holder: &request.holder,
+        role: request.role,
+        request_id: request.request_id,
+        purpose: request.purpose.as_deref(),
+        acquired_at: now,
+        expires_at,
+    });
+    if let Some(id) = request.request_id {
+        request::insert(id, request.role, &request.lease, token);
+    }
+    transaction::with(|t| t.fences.acquired(request.lease.clone(), command));
+    transaction::distrust_verdicts();
+    // The number must never be drawn again once a client has seen it, and the client may see it
+    // before the commit is on disk.
+    xact::flush_wal(lsn);
+    Ok(Attempt::Granted(Granted {
+        token,
+        acquired_at: now,
+        expires_at,
+        holder: request.holder.clone(),
+        ttl: request.ttl,
+    }))
+}
+
+fn draw() -> Result<(i64, u64), Error> {
+    let sequence = extension::oids().term_seq;
+    let exhausted = || {
+        Error::new(Code::TermsExhausted, "fencing terms are exhausted")
+            .detail(format!("The sequence has reached {MAX_SEQ}."))
+    };
+    sequence::draw(sequence).ok_or_else(exhausted)
+}
+
+/// Records what became of the previous term of the lease.
+fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Error> {
+    let record = &previous.record;
+    let Some(term) = term::read(record.token) else { return Ok(()) };
+    let lapsed = term::End { reason: EndReason::Expired, by: None, at: record.expires_at, observed_at: now };
+    require_done(term::close(&term, record, record.ended.is_none().then_some(&lapsed), Some(next)))
+}
+
+/// Rows that only an acquirer with the exclusive fence writes: nobody can be faster.
+fn require_done(written: Written) -> Result<(), Error> {
+    match written {
+        Written::Done => Ok(()),
+        Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")
+            .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")),
+    }
+}
+
+fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {
+    let bytes = |b: &[u8]| Value::Raw(text::datum_of(b));
+    let status = |s: &'static str| Value::Text(s.as_bytes());
+    let mut row = vec![Value::Null; 10];
+    match outcome {
+        Attempt::Granted(g) => {
+            row[0] = status("granted");
+            row[1] = Value::BigInt(g.token.to_bigint());
+            row[2] = Value::BigInt(g.token.epoch());
+            row[3] = Value::BigInt(g.token.seq());
+            row[4] = Value::Time(g.acquired_at);
+            row[5] = Value::Time(g.expires_at);
+            row[6] = Value::Span(trust_for(g.expires_at, request.statement_start, g.ttl));
+            row[7] = bytes(&g.holder);
+        }
+        Attempt::Held { by, retry_after } => {
+            row[0] = status("held");
+            if let Some(lease) = by {
+                row[4] = Value::Time(lease.record.acquired_at);
+                row[5] = Value::Time(lease.record.expires_at);
+                row[7] = bytes(&lease.holder);
+            }
+            row[8] = Value::Span(retry_after);
+        }
+        Attempt::CoolingDown { retry_after } => {
+            row[0] = status("cooling_down");
+            row[8] = Value::Span(retry_after);
+        }
+        Attempt::Blocked(pids) => {
+            row[0] = status("blocked");
+            row[8] = Value::Span(SOON);
+            row[9] = Value::Raw(text::array_of_int(&pids));
+        }
+        Attempt::Closed => row[0] = status("closed"),
+        Attempt::Over => row[0] = status("over"),
+        Attempt::Again => unreachable!("an attempt that others overtook is made again"),
+    }
+    Answer::Record(row)
+}

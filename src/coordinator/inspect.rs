@@ -1,0 +1,63 @@
+//! `inspect`: one row on a lease, read without locks.
+
+use super::{required, required_bytes};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::lock::{self, Mode, Tag};
+use crate::pg::table::Value;
+use crate::pg::{clock, text};
+use crate::store::lease::Lease;
+use crate::store::namespace::{self, Privilege};
+use crate::store::{LeaseId, epoch, lease};
+use fencing_core::Error;
+use fencing_core::epoch::Coordinator;
+use fencing_core::lease::{Grantability, grantability};
+use fencing_core::name;
+use fencing_core::time::coordinator_time;
+
+/// `inspect(namespace, key)`
+pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
+    let name = required(args, 0, "namespace")?;
+    let key = required_bytes(args, 1, "key")?;
+    name::check_key(&key)?;
+    let namespace = namespace::require(&name)?;
+    namespace::require_privilege(&namespace, &[Privilege::Hold, Privilege::Observe, Privilege::Administer])?;
+    let id = LeaseId { namespace: namespace.id, key };
+    let lease = lease::read(&id);
+    let record = lease.as_ref().map(|l| &l.record);
+    let now = coordinator_time(clock::now(), record.map(|r| r.renewed_at));
+    let open = matches!(epoch::coordinator(), Some(Coordinator::Open(_)));
+    let state = match grantability(record, &namespace.policy, now) {
+        _ if !open => "closed",
+        Grantability::Held { .. } => "held",
+        Grantability::CoolingDown { .. } => "cooling_down",
+        Grantability::Grantable if record.is_some_and(|r| r.ended.is_none()) => "expired",
+        Grantability::Grantable => "free",
+    };
+    let blockers = if matches!(state, "free" | "expired") { blockers(&id, lease.as_ref()) } else { Vec::new() };
+    // A term that was given back or taken away is nobody's; one that merely lapsed still names its
+    // last holder.
+    let term = record.filter(|r| r.ended.is_none());
+    let holder = lease.as_ref().filter(|_| term.is_some()).map(|l| Value::Raw(text::datum_of(&l.holder)));
+    Ok(Answer::Record(vec![
+        Value::Raw(text::datum_of_str(&name)),
+        Value::Raw(text::datum_of(&id.key)),
+        Value::Text(state.as_bytes()),
+        term.map_or(Value::Null, |r| Value::BigInt(r.token.to_bigint())),
+        holder.unwrap_or(Value::Null),
+        term.map_or(Value::Null, |r| Value::Time(r.acquired_at)),
+        term.map_or(Value::Null, |r| Value::Time(r.expires_at)),
+        term.map_or(Value::Null, |r| Value::Span((r.expires_at - now).max(0))),
+        Value::Int(0),
+        Value::Raw(text::array_of_int(&blockers)),
+    ]))
+}
+
+/// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
+fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
+    let mut pids = Tag::fence(id.namespace, &id.key).in_the_way_of(Mode::Exclusive);
+    pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
+    pids.extend(lease.and_then(Lease::busy).map(lock::pid_of_transaction));
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}

@@ -1,0 +1,183 @@
+//! Namespaces: creating, changing, dropping, granting.
+
+use super::required;
+use crate::epoch;
+use crate::pg::entry::{Answer, Args};
+use crate::pg::lock::{Mode, Tag};
+use crate::pg::table::Written;
+use crate::pg::{clock, relation, role, xact};
+use crate::store::lease;
+use crate::store::namespace::{self, Columns, Privilege, expiry_rule};
+use fencing_core::definition::Definition;
+use fencing_core::lease::Policy;
+use fencing_core::name::{self, Interval};
+use fencing_core::{Code, Error};
+use pgrx::pg_sys;
+
+/// `create_namespace(name, ttl, max_ttl, on_expiry, min_hold, cool_down, ephemeral, notify)`
+pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.create_namespace()");
+    let name = required(args, 0, "name")?;
+    name::check_namespace(&name)?;
+    let interval = |n, argument: &str| args.interval(n).ok_or_else(|| Error::null(argument));
+    let on_expiry = args.raw(3).ok_or_else(|| Error::null("on_expiry"))?;
+    let max_ttl = check_max_ttl(interval(2, "max_ttl")?)?;
+    let policy = Policy {
+        max_ttl,
+        ttl: name::check_ttl("ttl", interval(1, "ttl")?, max_ttl)?,
+        on_expiry: expiry_rule(on_expiry),
+        min_hold: name::check_span("min_hold", interval(4, "min_hold")?)?,
+        cool_down: name::check_span("cool_down", interval(5, "cool_down")?)?,
+    };
+    let columns = Columns {
+        policy,
+        on_expiry,
+        ephemeral: args.bool(6).ok_or_else(|| Error::null("ephemeral"))?,
+        notify: args.bool(7).ok_or_else(|| Error::null("notify"))?,
+    };
+    check_supported(&columns)?;
+    epoch::require_authority("create a namespace")?;
+    namespace::serialize();
+    if namespace::by_name(&name).is_some() {
+        return Err(Error::new(Code::DuplicateObject, format!("namespace \"{name}\" already exists")));
+    }
+    epoch::open_first()?;
+    let id = namespace::insert(&name, &columns, clock::now());
+    for privilege in [Privilege::Hold, Privilege::Administer] {
+        namespace::grant(id, role::outer_user(), privilege);
+    }
+    Ok(Answer::Void)
+}
+
+/// The upper bound of a ttl is a ttl itself.
+fn check_max_ttl(interval: Interval) -> Result<i64, Error> {
+    name::check_ttl("max_ttl", interval, i64::MAX)
+}
+
+fn check_supported(columns: &Columns) -> Result<(), Error> {
+    let asked = [("ephemeral", columns.ephemeral), ("notify", columns.notify)];
+    match asked.iter().find(|(_, asked)| *asked) {
+        None => Ok(()),
+        Some((what, _)) => {
+            Err(Error::new(Code::FeatureNotSupported, format!("{what} namespaces are not supported yet"))
+                .hint(format!("Leave {what} at false.")))
+        }
+    }
+}
+
+/// `alter_namespace(name, ...)`: NULL keeps.
+pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.alter_namespace()");
+    let name = required(args, 0, "name")?;
+    let span = |n, argument: &str, old| args.interval(n).map_or(Ok(old), |i| name::check_span(argument, i));
+    let namespace = namespace::require(&name)?;
+    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    namespace::serialize();
+    namespace::alter(&name, |old| {
+        let max_ttl = args.interval(2).map_or(Ok(old.policy.max_ttl), check_max_ttl)?;
+        let ttl = match args.interval(1) {
+            Some(ttl) => name::check_ttl("ttl", ttl, max_ttl)?,
+            None => name::check_ttl("ttl", Interval { micros: old.policy.ttl, ..Default::default() }, max_ttl)?,
+        };
+        let on_expiry = args.raw(3).unwrap_or(old.on_expiry);
+        let policy = Policy {
+            ttl,
+            max_ttl,
+            on_expiry: expiry_rule(on_expiry),
+            min_hold: span(4, "min_hold", old.policy.min_hold)?,
+            cool_down: span(5, "cool_down", old.policy.cool_down)?,
+        };
+        let columns = Columns {
+            policy,
+            on_expiry,
+            ephemeral: args.bool(6).unwrap_or(old.ephemeral),
+            notify: args.bool(7).unwrap_or(old.notify),
+        };
+        check_supported(&columns)?;
+        Ok(columns)
+    })?;
+    Ok(Answer::Void)
+}
+
+/// `drop_namespace(name)`
+pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.drop_namespace()");
+    let name = required(args, 0, "name")?;
+    let namespace = namespace::require(&name)?;
+    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    namespace::serialize();
+    let in_use = |detail: String, hint: &str| {
+        Err(Error::new(Code::DependentObjects, format!("cannot drop namespace \"{name}\" because it is in use"))
+            .detail(detail)
+            .hint(hint))
+    };
+    // Every acquire shares this lock, and so does every protect.
+    Tag::namespace(namespace.id).lock(Mode::Exclusive);
+    if let Some(table) = guarded_table(&name) {
+        return in_use(format!("A guard of table {table} names it."), "Unprotect the table first.");
+    }
+    let leases = lease::all(namespace.id);
+    let now = clock::now();
+    if let Some((id, _)) = leases.iter().find(|(_, lease)| lease.record.is_live(now)) {
+        return in_use(format!("Lease \"{}\" is held.", id.describe(&name)), "Release its leases first.");
+    }
+    for (id, lease) in &leases {
+        if lease::remove(lease) != Written::Done {
+            return in_use(format!("Lease \"{}\" is being changed.", id.describe(&name)), "Try again.");
+        }
+    }
+    namespace::remove(&namespace)?;
+    Ok(Answer::Void)
+}
+
+/// A table whose guard names the namespace.
+fn guarded_table(namespace: &str) -> Option<String> {
+    // SAFETY: a scan of pg_trigger with a catalog snapshot; the tuple is pinned while it is read.
+    unsafe {
+        let table = pg_sys::table_open(pg_sys::Oid::from(pg_sys::TriggerRelationId), pg_sys::AccessShareLock as i32);
+        let snapshot = std::ptr::null_mut();
+        let scan = pg_sys::systable_beginscan(table, pg_sys::Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
+        let mut found = None;
+        while found.is_none() {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
+            let mut null = false;
+            let column = pg_sys::Anum_pg_trigger_tgargs as i32;
+            let arguments = pg_sys::htup::heap_getattr(tuple, column, (*table).rd_att, &mut null);
+            if !null && names(&crate::pg::text::bytes_of(arguments), namespace) {
+                found = Some(relation::name_of((*form).tgrelid));
+            }
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+        found
+    }
+}
+
+fn names(arguments: &[u8], namespace: &str) -> bool {
+    let arguments: Vec<_> = arguments.split(|b| *b == 0).map(crate::pg::text::from_server).collect();
+    let arguments = arguments.strip_suffix(&[String::new()]).unwrap_or(&arguments);
+    Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace)
+}
+
+/// `grant_namespace(name, role, privilege)`
+pub fn grant(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.grant_namespace()");
+    let name = required(args, 0, "name")?;
+    let role = args.oid(1).ok_or_else(|| Error::null("role"))?;
+    let privilege = required(args, 2, "privilege")?;
+    let Some(privilege) = Privilege::parse(&privilege) else {
+        return Err(Error::new(Code::InvalidParameter, format!("unknown privilege \"{privilege}\""))
+            .detail("The privileges on a namespace are hold, observe and administer."));
+    };
+    if !role::exists(role) {
+        return Err(Error::new(Code::UndefinedObject, format!("role with OID {} does not exist", role.to_u32())));
+    }
+    let namespace = namespace::require(&name)?;
+    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    namespace::grant(namespace.id, role, privilege);
+    Ok(Answer::Void)
+}

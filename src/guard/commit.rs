@@ -1,0 +1,68 @@
+//! Just before commit: whatever ended an accepted term in the meantime ends the transaction.
+
+use crate::pg::{clock, xact};
+use crate::store::lease;
+use crate::transaction;
+use fencing_core::admission::{Rejection, ended_before_commit};
+use fencing_core::{Code, Error};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
+
+static ALLOW_PREPARE: GucSetting<bool> = GucSetting::<bool>::new(false);
+
+/// Defines `fencing.allow_prepare`.
+pub fn define_settings() {
+    GucRegistry::define_bool_guc(
+        c"fencing.allow_prepare",
+        c"Allows PREPARE TRANSACTION where the transaction holds a fence.",
+        c"A prepared transaction keeps its fences, also across a restart, and blocks every takeover until it is committed or rolled back.",
+        &ALLOW_PREPARE,
+        GucContext::Suset,
+        GucFlags::default(),
+    );
+}
+
+/// Checks every term that this transaction wrote under once more; makes an acquisition durable.
+pub fn before_commit() -> Result<(), Error> {
+    recheck()?;
+    if transaction::with(|t| t.fences.any_acquired()) {
+        xact::commit_durably();
+    }
+    Ok(())
+}
+
+/// As [`before_commit`], and refuses to prepare what must not wait for a second phase.
+pub fn before_prepare() -> Result<(), Error> {
+    let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held()));
+    if acquired {
+        return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")
+            .hint("Acquire the lease in a transaction of its own."));
+    }
+    if held && !ALLOW_PREPARE.get() {
+        return Err(Error::new(
+            Code::FeatureNotSupported,
+            "cannot PREPARE a transaction that has written under a fencing token",
+        )
+        .detail(
+            "Prepared, it would keep the lease's fence and block every takeover until it is committed or rolled back.",
+        )
+        .hint("A superuser can allow it: SET fencing.allow_prepare = on."));
+    }
+    recheck()
+}
+
+fn recheck() -> Result<(), Error> {
+    for (id, accepted) in transaction::with(|t| t.fences.accepted()) {
+        let row = lease::read(&id);
+        let now = clock::now();
+        let record = row.as_ref().map(|row| &row.record);
+        let ended_here = row.as_ref().is_some_and(|row| row.written_by_me() && row.record.ended.is_some());
+        let on_expiry = accepted.namespace.policy.on_expiry;
+        if let Some(reason) = ended_before_commit(accepted.token, record, ended_here, on_expiry, now) {
+            let lease = id.describe(&accepted.namespace.name);
+            let mut error = Rejection::Ended(accepted.token, reason).error(&lease, None);
+            error.message = "term ended before commit".to_owned();
+            return Err(error);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Guards: the triggers that make a table reject the writes of a holder whose authority has ended.
+
+mod check;
+mod commit;
+mod protect;
+mod resolve;
+mod row;
+mod statement;
+mod trigger;
+
+pub use commit::{before_commit, before_prepare, define_settings};
+
+use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
+use crate::pg::relation::KeyType;
+use crate::pg::table::Value;
+use crate::pg::{report, text, xact};
+use crate::{finfo, sql_function, transaction};
+use fencing_core::admission::MissingRule;
+use fencing_core::definition::{Definition, KeySource};
+use fencing_core::{Code, Error, key};
+use pgrx::pg_sys;
+
+sql_function!(
+    fencing_protect,
+    [REGCLASS, TEXT, TEXT, NAMES, NAME, NAME, Arg::Enum, Arg::Enum, Arg::Enum, Arg::Enum, TEXT],
+    protect::protect
+);
+sql_function!(fencing_unprotect, [REGCLASS], protect::unprotect);
+sql_function!(fencing_present, [BIGINT], present);
+sql_function!(fencing_assert_current, [BIGINT], assert_current);
+sql_function!(fencing_key_of, [ANY], key_of);
+sql_function!(fencing_guard_definition, [Arg::Of(pg_sys::BYTEAOID)], guard_definition);
+
+/// `present(token)`: the rest of this transaction writes under it.
+fn present(args: &Args) -> Result<Answer<'static>, Error> {
+    let invalid = |detail: String| Error::new(Code::InvalidPresentation, "not a fencing token").detail(detail);
+    let token = args.bigint(0).ok_or_else(|| invalid("NULL was presented.".to_owned()))?;
+    if token <= 0 {
+        return Err(invalid(format!("{token} was presented; tokens are positive.")));
+    }
+    if !xact::in_block() && xact::called_by_client() {
+        report::warning(
+            &Error::new(Code::NoActiveTransaction, "fencing.present() has no effect outside a transaction block")
+                .hint("BEGIN first, or assign the token to the guard's inline column in the write itself."),
+        );
+    }
+    transaction::with(|t| {
+        if t.presentation.is_presented(token) {
+            return Ok(());
+        }
+        t.presentation.check_single(token)?;
+        t.presentation.present(token, xact::nest_level());
+        Ok(())
+    })?;
+    transaction::distrust_verdicts();
+    Ok(Answer::Void)
+}
+
+/// `assert_current(token)`: the guard without a trigger.
+fn assert_current(args: &Args) -> Result<Answer<'static>, Error> {
+    let token = args.bigint(0).ok_or_else(|| Error::null("token"))?;
+    check::assert_current(token)?;
+    Ok(Answer::Void)
+}
+
+/// `key_of(VARIADIC "any")`: the key that a guard makes of these values.
+fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
+    // SAFETY: PostgreSQL passed the call.
+    if unsafe { pg_sys::get_fn_expr_variadic((*args.fcinfo()).flinfo) } {
+        return Err(Error::new(Code::FeatureNotSupported, "key_of takes its values one by one")
+            .hint("Write fencing.key_of(a, b) instead of fencing.key_of(VARIADIC array)."));
+    }
+    let mut texts = Vec::new();
+    for n in 0..args.count() {
+        let type_oid = args.actual_type(n);
+        let kind = if type_oid == pg_sys::UNKNOWNOID { Some(KeyType::Literal) } else { KeyType::of(type_oid) };
+        let kind = kind.ok_or_else(|| {
+            Error::new(Code::DatatypeMismatch, format!("argument {} has a type that can't be a lease key", n + 1))
+                .detail("A key is made of integers, text, varchar, uuid, enums and domains over them.")
+        })?;
+        let value = args.raw(n).ok_or_else(|| {
+            Error::new(Code::NotNullViolation, format!("argument {} of key_of is null", n + 1))
+                .detail("A row with a null key column belongs to no lease.")
+        })?;
+        // SAFETY: a non-null value of that type.
+        texts.push(unsafe { kind.text(value) });
+    }
+    let key = match texts.as_slice() {
+        [one] => one.clone(),
+        several => key::row_text(&several.iter().map(Vec::as_slice).collect::<Vec<_>>()),
+    };
+    Ok(Answer::One(Value::Raw(text::datum_of(&key))))
+}
+
+/// `guard_definition(arguments)`: for the view `guards`.
+fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
+    let arguments = args.bytes(0).ok_or_else(|| Error::null("arguments"))?;
+    let arguments: Vec<_> =
+        arguments.strip_suffix(&[0]).unwrap_or(&arguments).split(|b| *b == 0).map(text::from_server).collect();
+    let d = Definition::parse(&arguments)?;
+    let text = |s: &str| Value::Raw(text::datum_of_str(s));
+    let optional = |s: &Option<String>| s.as_deref().map_or(Value::Null, text);
+    let (key, columns) = match &d.key {
+        KeySource::Fixed(key) => (text(key), Value::Null),
+        KeySource::Columns(names) => (Value::Null, Value::Raw(text::array_of_str(names))),
+    };
+    Ok(Answer::Record(vec![
+        text(&d.namespace),
+        key,
+        columns,
+        optional(&d.token_column),
+        optional(&d.present_column),
+        text("lease"),
+        text(if d.on_missing == MissingRule::Admit { "admit" } else { "reject" }),
+        text(if d.observe { "observe" } else { "enforce" }),
+        text(if d.statement_level { "statement" } else { "row" }),
+        Value::Null,
+    ]))
+}
+
+finfo!(fencing_refuse_direct_write);
+/// SQL: `fencing.refuse_direct_write()`.
+///
+/// # Safety
+/// PostgreSQL calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fencing_refuse_direct_write(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: PostgreSQL called; this frame holds no destructor.
+    unsafe {
+        let outcome = crate::pg::entry::guarded(|| {
+            Err(Error::new(Code::InsufficientPrivilege, "the extension's tables can't be written directly")
+                .detail("They are what guards and leases are decided by.")
+                .hint("Use the functions of schema fencing."))
+        });
+        crate::pg::entry::finish(outcome, fcinfo)
+    }
+}

@@ -1,0 +1,115 @@
+//! A guard as one table has it: its definition with the columns looked up.
+
+use crate::pg::relation::{self, Column, KeyType};
+use crate::pg::{extension, text};
+use fencing_core::definition::{Definition, KeySource};
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::{self, Oid};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::rc::Rc;
+
+/// A guard, resolved.
+pub struct Guard {
+    /// As it was declared.
+    pub definition: Definition,
+    /// The key columns: number and type, in order. Empty for one lease for the table.
+    pub key_columns: Vec<(i32, KeyType)>,
+    /// Number of the token column, 0 for none.
+    pub token_column: i32,
+    /// Number of the inline column, 0 for none.
+    pub present_column: i32,
+    /// Whether the inline column has got a default since: then nothing in it was presented.
+    pub present_has_default: bool,
+}
+
+thread_local! {
+    static CACHE: RefCell<HashMap<Oid, (u64, Rc<Guard>)>> = RefCell::default();
+}
+
+/// The guard that a trigger stands for, from memory where no relation has changed.
+///
+/// # Safety
+/// `relation` must be open and `trigger` one of its triggers.
+pub unsafe fn of_trigger(relation: pg_sys::Relation, trigger: *mut pg_sys::Trigger) -> Result<Rc<Guard>, Error> {
+    let version = extension::relations_version();
+    // SAFETY: the caller's promise.
+    let oid = unsafe { (*trigger).tgoid };
+    let cached = CACHE.with_borrow(|cache| cache.get(&oid).filter(|(v, _)| *v == version).map(|(_, g)| g.clone()));
+    if let Some(guard) = cached {
+        return Ok(guard);
+    }
+    // SAFETY: the caller's promise; trigger arguments are NUL-terminated.
+    let guard = unsafe {
+        let count = (*trigger).tgnargs as usize;
+        let arguments: Vec<_> =
+            (0..count).map(|i| text::from_server(CStr::from_ptr(*(*trigger).tgargs.add(i)).to_bytes())).collect();
+        Rc::new(resolve(relation, Definition::parse(&arguments)?)?)
+    };
+    CACHE.with_borrow_mut(|cache| {
+        // Dropped triggers leave entries behind: start afresh now and then.
+        if cache.len() > 1000 {
+            cache.clear();
+        }
+        cache.insert(oid, (version, guard.clone()));
+    });
+    Ok(guard)
+}
+
+/// Looks the definition's columns up in a table. A column that is missing or unfit is an error: a
+/// guard that can't read its key or token lets nothing pass.
+///
+/// # Safety
+/// `relation` must be open.
+pub unsafe fn resolve(relation: pg_sys::Relation, definition: Definition) -> Result<Guard, Error> {
+    // SAFETY: the caller's promise.
+    let column = |name: &str| unsafe { relation::column(relation, name) };
+    let mut key_columns = Vec::new();
+    if let KeySource::Columns(names) = &definition.key {
+        for name in names {
+            let found = column(name)?;
+            refuse_generated(name, &found)?;
+            key_columns.push((found.number, key_type(name, &found)?));
+        }
+    }
+    let mut token_column = 0;
+    if let Some(name) = &definition.token_column {
+        let found = column(name)?;
+        refuse_generated(name, &found)?;
+        require_bigint(name, &found)?;
+        token_column = found.number;
+    }
+    let (mut present_column, mut present_has_default) = (0, false);
+    if let Some(name) = &definition.present_column {
+        let found = column(name)?;
+        refuse_generated(name, &found)?;
+        require_bigint(name, &found)?;
+        present_column = found.number;
+        present_has_default = found.has_default;
+    }
+    Ok(Guard { definition, key_columns, token_column, present_column, present_has_default })
+}
+
+fn refuse_generated(name: &str, column: &Column) -> Result<(), Error> {
+    if !column.is_generated {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidColumnDefinition, format!("column \"{name}\" is a generated column"))
+        .detail("A guard sees a row before generated columns are computed."))
+}
+
+fn require_bigint(name: &str, column: &Column) -> Result<(), Error> {
+    if column.type_oid == pg_sys::INT8OID {
+        return Ok(());
+    }
+    Err(Error::new(Code::DatatypeMismatch, format!("column \"{name}\" is not of type bigint"))
+        .detail("Fencing tokens are of type bigint."))
+}
+
+fn key_type(name: &str, column: &Column) -> Result<KeyType, Error> {
+    KeyType::of(column.type_oid).ok_or_else(|| {
+        Error::new(Code::DatatypeMismatch, format!("column \"{name}\" has a type that can't be a lease key"))
+            .detail("A key is made of integers, text, varchar, uuid, enums and domains over them: types whose text no setting changes.")
+    })
+}

@@ -1,0 +1,260 @@
+//! The check of one row.
+
+use super::check::check;
+use super::statement::Statement;
+use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
+use crate::pg::relation::KeyType;
+use crate::pg::xact;
+use crate::transaction;
+use fencing_core::definition::KeySource;
+use fencing_core::{Code, Error, Token, key};
+use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
+
+/// Checks a row and gives it back as it is to be stored: with the inline column NULL and the token
+/// column stamped.
+///
+/// # Safety
+/// `data` must be that of the row trigger's call at hand.
+pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<HeapTuple, Error> {
+    // SAFETY: the caller's promise; both tuples match the relation's descriptor.
+    unsafe {
+        let descriptor = (*(*data).tg_relation).rd_att;
+        let row = passed_tuple(data);
+        if statement.bypass {
+            return Ok(row);
+        }
+        let old = if is_update(data) { Some((*data).tg_trigtuple) } else { None };
+        let inline = if is_delete(data) { None } else { inline_token(statement, row, old, descriptor)? };
+        let accepted = if statement.guard.key_columns.is_empty() {
+            check_fixed(data, statement, inline)?
+        } else {
+            check_columns(data, statement, descriptor, row, old, inline)?
+        };
+        if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, accepted)) }
+    }
+}
+
+/// Reads the inline column, and presents what it holds for this statement and what that causes.
+unsafe fn inline_token(
+    statement: &mut Statement,
+    row: HeapTuple,
+    old: Option<HeapTuple>,
+    descriptor: TupleDesc,
+) -> Result<Option<i64>, Error> {
+    let guard = &statement.guard;
+    if guard.present_column == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's: tuples of this descriptor.
+    if let Some(stored) = old.and_then(|old| unsafe { bigint(old, guard.present_column, descriptor) }) {
+        let name = guard.definition.present_column.as_deref().unwrap_or_default();
+        return Err(Error::new(Code::InvalidPresentation, format!("stored value in inline column \"{name}\""))
+            .detail(format!("The row holds {stored} there. What can be read back from a row is no presentation."))
+            .hint("Set the column to NULL with the guard removed, then protect the table again."));
+    }
+    // SAFETY: as above.
+    let Some(token) = (unsafe { bigint(row, guard.present_column, descriptor) }) else { return Ok(None) };
+    // With a default, nobody can tell the client's token from the default's.
+    if guard.present_has_default {
+        return Ok(None);
+    }
+    if token > 0 {
+        statement.presented_inline = true;
+        transaction::with(|t| t.presentation.present_inline(token, statement.id, xact::nest_level()));
+    }
+    Ok(Some(token))
+}
+
+unsafe fn check_fixed(
+    data: *mut pg_sys::TriggerData,
+    statement: &mut Statement,
+    inline: Option<i64>,
+) -> Result<Option<Token>, Error> {
+    if settled(statement) && agrees(statement, inline) {
+        return Ok(statement.token);
+    }
+    let guard = statement.guard.clone();
+    let KeySource::Fixed(key) = &guard.definition.key else { return Ok(None) };
+    let generation = transaction::generation();
+    let (verdict, subject) = check(&question(statement, key.as_bytes(), inline))?;
+    // SAFETY: the caller's: the call's data.
+    let accepted = unsafe { settle(verdict, &subject, data, statement) }?;
+    remember(statement, generation, accepted);
+    Ok(accepted)
+}
+
+unsafe fn check_columns(
+    data: *mut pg_sys::TriggerData,
+    statement: &mut Statement,
+    descriptor: TupleDesc,
+    row: HeapTuple,
+    old: Option<HeapTuple>,
+    inline: Option<i64>,
+) -> Result<Option<Token>, Error> {
+    // SAFETY: the caller's: tuples of this descriptor.
+    let moves = match old {
+        Some(old) => unsafe { !same_key(statement, row, old, descriptor)? },
+        None => {
+            // SAFETY: as above.
+            unsafe { read_key(statement, row, descriptor)? };
+            false
+        }
+    };
+    // The new row's key is in `scratch` now.
+    if !moves && statement.scratch == statement.key && settled(statement) && agrees(statement, inline) {
+        return Ok(statement.token);
+    }
+    let generation = transaction::generation();
+    // SAFETY: as above.
+    let key = unsafe { key_text(statement, row, descriptor) };
+    let accepted = if let Some(old) = old.filter(|_| moves) {
+        // A row leaves one lease for another: both must be authorised, and the row's own token, if
+        // it has one, must be one of the two.
+        // SAFETY: as above.
+        let old_key = unsafe { key_text(statement, old, descriptor) };
+        // SAFETY: as above.
+        let (left, entered) = unsafe { (ask(data, statement, &old_key, None)?, ask(data, statement, &key, None)?) };
+        let known = |token: i64| [left, entered].iter().flatten().any(|t| t.to_bigint() == token);
+        if let Some(token) = inline.filter(|token| !known(*token)) {
+            // SAFETY: as above.
+            unsafe { ask(data, statement, &key, Some(token))? };
+        }
+        entered
+    } else {
+        // SAFETY: as above.
+        unsafe { ask(data, statement, &key, inline)? }
+    };
+    std::mem::swap(&mut statement.key, &mut statement.scratch);
+    remember(statement, generation, accepted);
+    Ok(accepted)
+}
+
+unsafe fn ask(
+    data: *mut pg_sys::TriggerData,
+    statement: &mut Statement,
+    key: &[u8],
+    inline: Option<i64>,
+) -> Result<Option<Token>, Error> {
+    let (verdict, subject) = check(&question(statement, key, inline))?;
+    // SAFETY: the caller's: the call's data.
+    unsafe { settle(verdict, &subject, data, statement) }
+}
+
+/// Whether the row's own token, if it has one, is the one that the last row was accepted under.
+fn agrees(statement: &Statement, inline: Option<i64>) -> bool {
+    inline.is_none_or(|token| statement.token.is_some_and(|t| t.to_bigint() == token))
+}
+
+/// The next row with the same key and token needs no check. Only an accepted token is remembered:
+/// what merely passed is asked about again.
+fn remember(statement: &mut Statement, generation: u64, accepted: Option<Token>) {
+    statement.token = accepted;
+    statement.generation = if accepted.is_some() { generation } else { 0 };
+    statement.user = crate::pg::role::outer_user();
+}
+
+/// Reads the key columns' values of `tuple` into `scratch`. NULL is refused.
+unsafe fn read_key(statement: &mut Statement, tuple: HeapTuple, descriptor: TupleDesc) -> Result<(), Error> {
+    statement.scratch.clear();
+    for &(number, kind) in &statement.guard.key_columns {
+        // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
+        let Some(value) = (unsafe { column(tuple, number, descriptor) }) else {
+            return Err(null_key(statement, number));
+        };
+        // SAFETY: as above.
+        unsafe { kind.append_raw(value, &mut statement.scratch) };
+    }
+    Ok(())
+}
+
+/// Whether two rows have the same key; that of `row` is in `scratch` afterwards.
+unsafe fn same_key(
+    statement: &mut Statement,
+    row: HeapTuple,
+    old: HeapTuple,
+    descriptor: TupleDesc,
+) -> Result<bool, Error> {
+    // SAFETY: the caller's: tuples of this descriptor.
+    unsafe {
+        read_key(statement, old, descriptor)?;
+        let old_key = std::mem::take(&mut statement.scratch);
+        read_key(statement, row, descriptor)?;
+        Ok(old_key == statement.scratch)
+    }
+}
+
+fn null_key(statement: &Statement, number: i32) -> Error {
+    let position = statement.guard.key_columns.iter().position(|(n, _)| *n == number).unwrap_or(0);
+    let name = match &statement.guard.definition.key {
+        KeySource::Columns(names) => names[position].as_str(),
+        KeySource::Fixed(_) => "",
+    };
+    Error::new(Code::NotNullViolation, format!("null value in key column \"{name}\""))
+        .detail("The guard makes the lease's key of this column; a row without one belongs to no lease.")
+}
+
+/// The lease key of a row: one column's text, or the text of a row of several.
+unsafe fn key_text(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> Vec<u8> {
+    let text = |&(number, kind): &(i32, KeyType)| {
+        // SAFETY: the caller's: a tuple of this descriptor; NULLs were refused.
+        unsafe { column(tuple, number, descriptor).map_or_else(Vec::new, |value| kind.text(value)) }
+    };
+    match statement.guard.key_columns.as_slice() {
+        [one] => text(one),
+        several => {
+            let texts: Vec<_> = several.iter().map(text).collect();
+            key::row_text(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        }
+    }
+}
+
+/// The row as it is to be stored.
+unsafe fn stamp(
+    statement: &Statement,
+    row: HeapTuple,
+    old: Option<HeapTuple>,
+    descriptor: TupleDesc,
+    accepted: Option<Token>,
+) -> HeapTuple {
+    let guard = &statement.guard;
+    let mut columns = [0i32; 2];
+    let mut values = [Datum::from(0usize); 2];
+    let mut nulls = [true; 2];
+    let mut n = 0;
+    // SAFETY: the caller's: tuples of this descriptor; the arrays have room for both columns.
+    unsafe {
+        if guard.present_column != 0 && bigint(row, guard.present_column, descriptor).is_some() {
+            columns[n] = guard.present_column;
+            n += 1;
+        }
+        if guard.token_column != 0 {
+            let stored = match accepted {
+                Some(token) => Some(token.to_bigint()),
+                None => old.and_then(|old| bigint(old, guard.token_column, descriptor)),
+            };
+            if bigint(row, guard.token_column, descriptor) != stored {
+                columns[n] = guard.token_column;
+                values[n] = stored.unwrap_or_default().into();
+                nulls[n] = stored.is_none();
+                n += 1;
+            }
+        }
+        if n == 0 {
+            return row;
+        }
+        let (columns, values, nulls) = (columns.as_mut_ptr(), values.as_mut_ptr(), nulls.as_mut_ptr());
+        pg_sys::heap_modify_tuple_by_cols(row, descriptor, n as i32, columns, values, nulls)
+    }
+}
+
+unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Datum> {
+    let mut is_null = false;
+    // SAFETY: the caller's: a tuple of this descriptor that has the column.
+    let value = unsafe { pg_sys::htup::heap_getattr(tuple, number, descriptor, &mut is_null) };
+    (!is_null).then_some(value)
+}
+
+unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<i64> {
+    // SAFETY: the caller's: the column is a bigint.
+    unsafe { column(tuple, number, descriptor) }.map(|value| value.value() as i64)
+}

@@ -1,0 +1,84 @@
+//! What a guard's trigger remembers while one statement runs.
+
+use super::resolve::Guard;
+use crate::transaction;
+use fencing_core::Token;
+use pgrx::pg_sys::{self, Oid};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::rc::Rc;
+
+/// State of one trigger in one statement, kept in the call's `fn_extra`.
+pub struct Statement {
+    callback: pg_sys::MemoryContextCallback,
+    /// The guard.
+    pub guard: Rc<Guard>,
+    /// Names the statement among those that present inline.
+    pub id: u64,
+    /// Whether rows pass unchecked: applied by a subscription.
+    pub bypass: bool,
+    /// Whether a verdict alone lets a row pass: nothing in the row to read or to stamp.
+    pub plain: bool,
+    /// The generation in which the last row was accepted; 0 for never.
+    pub generation: u64,
+    /// The role that it was accepted for.
+    pub user: Oid,
+    /// The token that it was accepted under.
+    pub token: Option<Token>,
+    /// The key columns' values in that row.
+    pub key: Vec<u8>,
+    /// For the row at hand.
+    pub scratch: Vec<u8>,
+    /// Whether any of its rows presented a token inline.
+    pub presented_inline: bool,
+    /// Warned of already, where the guard only observes.
+    pub warned: bool,
+}
+
+thread_local! {
+    static NEXT_ID: Cell<u64> = const { Cell::new(1) };
+}
+
+impl Statement {
+    /// Puts the state into the call, to be dropped with the statement.
+    ///
+    /// # Safety
+    /// `flinfo` must be that of the trigger call at hand.
+    pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
+        let id = NEXT_ID.get();
+        NEXT_ID.set(id + 1);
+        let plain = guard.key_columns.is_empty() && guard.token_column == 0 && guard.present_column == 0;
+        let statement = Box::into_raw(Box::new(Statement {
+            callback: pg_sys::MemoryContextCallback::default(),
+            guard,
+            id,
+            bypass,
+            plain,
+            generation: 0,
+            user: Oid::INVALID,
+            token: None,
+            key: Vec::new(),
+            scratch: Vec::new(),
+            presented_inline: false,
+            warned: false,
+        }));
+        // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be
+        // used; the callback's own memory lives until it has run.
+        unsafe {
+            (*statement).callback.func = Some(ended);
+            (*statement).callback.arg = statement.cast();
+            pg_sys::MemoryContextRegisterResetCallback((*flinfo).fn_mcxt, &raw mut (*statement).callback);
+            (*flinfo).fn_extra = statement.cast();
+        }
+        statement
+    }
+}
+
+/// The statement has ended, one way or another. Touches this library's memory alone.
+unsafe extern "C-unwind" fn ended(statement: *mut c_void) {
+    // SAFETY: made by `install`, and PostgreSQL calls this once.
+    let statement = unsafe { Box::from_raw(statement.cast::<Statement>()) };
+    if statement.presented_inline {
+        transaction::statement_ended(statement.id);
+    }
+}

@@ -1,0 +1,237 @@
+//! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
+//! no SPI, no allocation, no call into PostgreSQL that could raise.
+
+use super::check::{Question, Strictness, Subject, check};
+use super::resolve;
+use super::row::check_row;
+use super::statement::Statement;
+use crate::pg::entry::{Outcome, finish, guarded};
+use crate::pg::{relation, report, xact};
+use crate::{finfo, transaction};
+use fencing_core::admission::{Rejection, Verdict};
+use fencing_core::definition::KeySource;
+use fencing_core::{Code, Error, Token};
+use pgrx::pg_sys::{self, Datum, Oid};
+
+const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
+
+unsafe extern "C-unwind" {
+    fn GetOuterUserId() -> Oid;
+}
+
+finfo!(fencing_guard_row);
+/// SQL: `fencing.guard_row()`, BEFORE INSERT, UPDATE, DELETE, for each row.
+///
+/// # Safety
+/// PostgreSQL calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallInfo) -> Datum {
+    // SAFETY: PostgreSQL passed the call; `fn_extra` is this function's own, set by
+    // `Statement::install`. The frame holds no destructor.
+    unsafe {
+        let data = (*fcinfo).context.cast::<pg_sys::TriggerData>();
+        let statement = (*(*fcinfo).flinfo).fn_extra.cast::<Statement>();
+        if !statement.is_null() && (*statement).plain && settled(&*statement) {
+            return Datum::from(passed_tuple(data));
+        }
+        let outcome = guarded(|| {
+            let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
+            let statement = statement_of(fcinfo, data)?;
+            Ok(Outcome::Value(Datum::from(check_row(data, statement)?)))
+        });
+        finish(outcome, fcinfo)
+    }
+}
+
+/// Whether the verdict that the statement remembers still stands for a row that has nothing of its
+/// own to add.
+#[inline]
+pub fn settled(statement: &Statement) -> bool {
+    // SAFETY: reads a static of this backend and can't raise.
+    statement.bypass
+        || statement.generation == transaction::generation() && statement.user == unsafe { GetOuterUserId() }
+}
+
+/// The row as it is to be stored: the new one, or the one to be deleted.
+///
+/// # Safety
+/// `data` must be that of a row trigger's call.
+pub unsafe fn passed_tuple(data: *mut pg_sys::TriggerData) -> pg_sys::HeapTuple {
+    // SAFETY: the caller's promise.
+    unsafe { if is_update(data) { (*data).tg_newtuple } else { (*data).tg_trigtuple } }
+}
+
+/// # Safety
+/// `data` must be that of a trigger's call.
+pub unsafe fn is_update(data: *mut pg_sys::TriggerData) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*data).tg_event & OPERATION == pg_sys::TRIGGER_EVENT_UPDATE }
+}
+
+/// # Safety
+/// `data` must be that of a trigger's call.
+pub unsafe fn is_delete(data: *mut pg_sys::TriggerData) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*data).tg_event & OPERATION == pg_sys::TRIGGER_EVENT_DELETE }
+}
+
+finfo!(fencing_guard_statement);
+/// SQL: `fencing.guard_statement()`, BEFORE INSERT, UPDATE, DELETE, for each statement.
+///
+/// # Safety
+/// PostgreSQL calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fencing_guard_statement(fcinfo: pg_sys::FunctionCallInfo) -> Datum {
+    // SAFETY: PostgreSQL passed the call. The frame holds no destructor.
+    unsafe {
+        let outcome = guarded(|| {
+            let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
+            let statement = statement_of(fcinfo, data)?;
+            check_statement(data, statement)?;
+            Ok(Outcome::Value(Datum::from(0usize)))
+        });
+        finish(outcome, fcinfo)
+    }
+}
+
+finfo!(fencing_guard_truncate);
+/// SQL: `fencing.guard_truncate()`, BEFORE TRUNCATE, for each statement.
+///
+/// # Safety
+/// PostgreSQL calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionCallInfo) -> Datum {
+    // SAFETY: PostgreSQL passed the call. The frame holds no destructor.
+    unsafe {
+        let outcome = guarded(|| {
+            let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
+            let statement = statement_of(fcinfo, data)?;
+            check_truncate(data, statement)?;
+            Ok(Outcome::Value(Datum::from(0usize)))
+        });
+        finish(outcome, fcinfo)
+    }
+}
+
+/// The trigger call, if it is one of the expected kind.
+unsafe fn trigger_data(fcinfo: pg_sys::FunctionCallInfo, kind: u32) -> Result<*mut pg_sys::TriggerData, Error> {
+    // SAFETY: PostgreSQL passed the call.
+    unsafe {
+        let data = (*fcinfo).context.cast::<pg_sys::TriggerData>();
+        let mask = pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_TIMINGMASK;
+        if data.is_null() || (*data).type_ != pg_sys::NodeTag::T_TriggerData || (*data).tg_event & mask != kind {
+            return Err(Error::new(Code::WrongObjectType, "guard function called out of place")
+                .hint("Attach guards with fencing.protect."));
+        }
+        Ok(data)
+    }
+}
+
+unsafe fn statement_of<'a>(
+    fcinfo: pg_sys::FunctionCallInfo,
+    data: *mut pg_sys::TriggerData,
+) -> Result<&'a mut Statement, Error> {
+    // SAFETY: PostgreSQL passed the call; `fn_extra` is this library's own and outlives the call;
+    // no other reference to it exists while this one is in use, as a nested statement has its own.
+    unsafe {
+        let flinfo = (*fcinfo).flinfo;
+        let mut statement = (*flinfo).fn_extra.cast::<Statement>();
+        if statement.is_null() {
+            let guard = resolve::of_trigger((*data).tg_relation, (*data).tg_trigger)?;
+            statement = Statement::install(flinfo, guard, xact::is_apply_worker());
+        }
+        Ok(&mut *statement)
+    }
+}
+
+/// Takes the fence before any row lock, and makes a stale statement that matches no row an error.
+unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
+    let guard = statement.guard.clone();
+    let KeySource::Fixed(key) = &guard.definition.key else { return Ok(()) };
+    if statement.bypass {
+        return Ok(());
+    }
+    // Rows may present what the statement as a whole doesn't; and a foreign key's action may find
+    // no row at all. Where there are row triggers, a token that is missing so far is left to them.
+    let rows_decide = !guard.definition.statement_level && (guard.present_column != 0 || xact::in_foreign_key_action());
+    if rows_decide && transaction::with(|t| t.presentation.is_empty()) {
+        return Ok(());
+    }
+    let question = question(statement, key.as_bytes(), None);
+    let (verdict, subject) = check(&question)?;
+    match verdict {
+        Verdict::Rejected(Rejection::Missing | Rejection::Unknown(_)) if rows_decide => Ok(()),
+        // SAFETY: the caller's: the call's data.
+        verdict => unsafe { settle(verdict, &subject, data, statement) }.map(drop),
+    }
+}
+
+unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
+    let guard = statement.guard.clone();
+    if statement.bypass {
+        return Ok(());
+    }
+    match &guard.definition.key {
+        KeySource::Fixed(key) => {
+            let (verdict, subject) = check(&question(statement, key.as_bytes(), None))?;
+            // SAFETY: the caller's: the call's data.
+            unsafe { settle(verdict, &subject, data, statement) }.map(drop)
+        }
+        KeySource::Columns(_) => {
+            // SAFETY: the call's relation is open.
+            let table = unsafe { relation::quoted_name((*data).tg_relation) };
+            let error =
+                Error::new(Code::MissingToken, format!("cannot truncate table \"{table}\" under fencing tokens"))
+                    .detail("Its rows belong to one lease per key; TRUNCATE names none of them.")
+                    .hint("Delete the rows of the leases that you hold instead.");
+            if guard.definition.observe {
+                report::warning(&error);
+                Ok(())
+            } else {
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The question that a statement's guard asks of one lease.
+pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>) -> Question<'a> {
+    let definition = &statement.guard.definition;
+    Question {
+        namespace: &definition.namespace,
+        key,
+        inline,
+        on_missing: definition.on_missing,
+        strictness: if definition.observe { Strictness::Observe } else { Strictness::Enforce },
+    }
+}
+
+/// Acts on a verdict: the token that a write was accepted under, `None` where it passes without.
+///
+/// # Safety
+/// `data` must be that of the trigger call at hand.
+pub unsafe fn settle(
+    verdict: Verdict,
+    subject: &Subject,
+    data: *mut pg_sys::TriggerData,
+    statement: &mut Statement,
+) -> Result<Option<Token>, Error> {
+    let observe = statement.guard.definition.observe;
+    match verdict {
+        Verdict::Accepted(token) => Ok((!observe).then_some(token)),
+        Verdict::Admitted => Ok(None),
+        Verdict::Rejected(why) => {
+            // SAFETY: the call's relation is open.
+            let table = unsafe { relation::quoted_name((*data).tg_relation) };
+            let error = why.error(&subject.describe(), Some(&table));
+            if !observe {
+                return Err(error);
+            }
+            if !statement.warned {
+                statement.warned = true;
+                report::warning(&error);
+            }
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `fencing`: leases whose stale holders can't write.
+//!
+//! | folder        | what it does                                                       |
+//! |---------------|--------------------------------------------------------------------|
+//! | `coordinator` | namespaces, acquire, renew, release, inspection                    |
+//! | `guard`       | protect, and the triggers that check each write                    |
+//! | `epoch`       | epochs, and the lineage of the server that opened them             |
+//! | `transaction` | what this transaction presents and holds; follows savepoints       |
+//! | `store`       | the extension's rows, typed                                        |
+//! | `pg`          | PostgreSQL: locks, snapshots, tables, entry points, errors         |
+//!
+//! The rules themselves are pure functions in the crate `fencing-core`.
+
+pub mod coordinator;
+pub mod epoch;
+pub mod guard;
+mod hooks;
+pub mod pg;
+pub mod store;
+pub mod transaction;
+
+use pgrx::extension_sql_file;
+
+::pgrx::pg_module_magic!(name, version);
+
+extension_sql_file!("../sql/tables.sql", name = "tables", bootstrap);
+extension_sql_file!("../sql/coordinator.sql", name = "coordinator", requires = ["tables"]);
+extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["coordinator"]);
+extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
+
+// Editing a script rebuilds the library.
+const _: [&str; 4] = [
+    include_str!("../sql/tables.sql"),
+    include_str!("../sql/coordinator.sql"),
+    include_str!("../sql/guards.sql"),
+    include_str!("../sql/grants.sql"),
+];

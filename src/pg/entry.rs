@@ -1,0 +1,361 @@
+//! Entry points: how SQL calls into the library.
+//!
+//! Each SQL function is declared by hand in `sql/`, beside its comment and its grants, and bound
+//! to a Rust function by [`sql_function!`]. A declaration that doesn't match (library and script
+//! can meet in any combination of versions) is a clear error, not a crash. Errors keep their own
+//! SQLSTATE; see [`super::report`].
+
+use super::report::Raise;
+use super::table::Value;
+use super::text;
+use fencing_core::name::Interval;
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::{self, Datum, Oid};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::c_char;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What an entry point returns to PostgreSQL once all Rust frames have been left.
+#[derive(Clone, Copy)]
+pub enum Outcome {
+    /// A value.
+    Value(Datum),
+    /// NULL or void.
+    Null,
+    /// An error to raise.
+    Raise(Raise),
+    /// SQL to run as the extension's owner: it may fire other people's event triggers, whose errors
+    /// must not pass through Rust.
+    Execute {
+        /// Statements.
+        sql: *const c_char,
+        /// The role to run them as.
+        owner: Oid,
+    },
+}
+
+/// Raises `error` from anywhere below an entry point.
+pub fn throw(error: Error) -> ! {
+    resume_unwind(Box::new(error))
+}
+
+/// Runs `body` so that nothing but a plain [`Outcome`] leaves it.
+///
+/// # Safety
+/// To be called at the top of a function that PostgreSQL calls.
+pub unsafe fn guarded(body: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
+    let caught = || match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::Raise(Raise::new(&error)),
+        Err(panic) => match panic.downcast::<Error>() {
+            Ok(error) => Outcome::Raise(Raise::new(&error)),
+            Err(other) => resume_unwind(other),
+        },
+    };
+    // SAFETY: the caller's promise.
+    unsafe { pg_sys::panic::pgrx_extern_c_guard(caught) }
+}
+
+unsafe extern "C-unwind" {
+    fn SPI_connect() -> i32;
+    fn SPI_execute(sql: *const c_char, read_only: bool, count: std::ffi::c_long) -> i32;
+    fn SPI_finish() -> i32;
+    fn GetUserIdAndSecContext(user: *mut Oid, context: *mut i32);
+    fn SetUserIdAndSecContext(user: Oid, context: i32);
+}
+
+/// Hands an outcome to PostgreSQL.
+///
+/// # Safety
+/// To be called by a function that PostgreSQL calls and that holds nothing with a destructor.
+pub unsafe fn finish(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datum {
+    // SAFETY: the caller's promise; an error inside leaves by longjmp over plain frames, and the
+    // abort that follows restores the role.
+    unsafe {
+        match outcome {
+            Outcome::Value(datum) => return datum,
+            Outcome::Raise(raise) => raise.error(),
+            Outcome::Null => {}
+            Outcome::Execute { sql, owner } => {
+                let (mut user, mut context) = (Oid::INVALID, 0);
+                GetUserIdAndSecContext(&mut user, &mut context);
+                SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32);
+                SPI_connect();
+                SPI_execute(sql, false, 0);
+                SPI_finish();
+                SetUserIdAndSecContext(user, context);
+            }
+        }
+        (*fcinfo).isnull = true;
+        Datum::from(0usize)
+    }
+}
+
+/// A function's result.
+pub enum Answer<'a> {
+    /// Nothing to say.
+    Void,
+    /// One value.
+    One(Value<'a>),
+    /// One row of OUT parameters, in their order.
+    Record(Vec<Value<'a>>),
+    /// SQL to run as that role, then nothing to say.
+    Execute(String, Oid),
+}
+
+/// Expected type of an argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Arg {
+    /// A type of PostgreSQL's own.
+    Of(Oid),
+    /// An enum of the extension.
+    Enum,
+}
+
+/// bigint
+pub const BIGINT: Arg = Arg::Of(pg_sys::INT8OID);
+/// text
+pub const TEXT: Arg = Arg::Of(pg_sys::TEXTOID);
+/// name
+pub const NAME: Arg = Arg::Of(pg_sys::NAMEOID);
+/// name[]
+pub const NAMES: Arg = Arg::Of(pg_sys::NAMEARRAYOID);
+/// interval
+pub const INTERVAL: Arg = Arg::Of(pg_sys::INTERVALOID);
+/// boolean
+pub const BOOL: Arg = Arg::Of(pg_sys::BOOLOID);
+/// uuid
+pub const UUID: Arg = Arg::Of(pg_sys::UUIDOID);
+/// regclass
+pub const REGCLASS: Arg = Arg::Of(pg_sys::REGCLASSOID);
+/// regrole
+pub const REGROLE: Arg = Arg::Of(pg_sys::REGROLEOID);
+/// VARIADIC "any"
+pub const ANY: Arg = Arg::Of(pg_sys::ANYOID);
+
+/// The arguments of a call. None of the functions is STRICT: each says itself what NULL means.
+pub struct Args {
+    fcinfo: pg_sys::FunctionCallInfo,
+}
+
+impl Args {
+    /// # Safety
+    /// `fcinfo` must be what PostgreSQL passed, for a function declared with these argument types.
+    pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo, declared: &[Arg]) -> Args {
+        // SAFETY: the caller's promise.
+        unsafe { check_declaration((*(*fcinfo).flinfo).fn_oid, declared) };
+        Args { fcinfo }
+    }
+
+    /// The call itself.
+    pub fn fcinfo(&self) -> pg_sys::FunctionCallInfo {
+        self.fcinfo
+    }
+
+    /// How many arguments were passed.
+    pub fn count(&self) -> usize {
+        // SAFETY: PostgreSQL passed it.
+        unsafe { (*self.fcinfo).nargs as usize }
+    }
+
+    /// Argument `n`, from 0.
+    pub fn raw(&self, n: usize) -> Option<Datum> {
+        assert!(n < self.count());
+        // SAFETY: within the arguments passed.
+        let arg = unsafe { &*(*self.fcinfo).args.as_ptr().add(n) };
+        (!arg.isnull).then_some(arg.value)
+    }
+
+    /// A bigint.
+    pub fn bigint(&self, n: usize) -> Option<i64> {
+        self.raw(n).map(|d| d.value() as i64)
+    }
+
+    /// A boolean.
+    pub fn bool(&self, n: usize) -> Option<bool> {
+        self.raw(n).map(|d| d.value() as u8 != 0)
+    }
+
+    /// An oid, regclass or regrole.
+    pub fn oid(&self, n: usize) -> Option<Oid> {
+        self.raw(n).map(|d| Oid::from(d.value() as u32))
+    }
+
+    /// The bytes of a text.
+    pub fn bytes(&self, n: usize) -> Option<Vec<u8>> {
+        // SAFETY: the declaration was checked: a text.
+        self.raw(n).map(|d| unsafe { text::bytes_of(d) })
+    }
+
+    /// A text, as UTF-8.
+    pub fn string(&self, n: usize) -> Option<String> {
+        self.bytes(n).map(|b| text::from_server(&b))
+    }
+
+    /// A name.
+    pub fn name(&self, n: usize) -> Option<String> {
+        // SAFETY: the declaration was checked: a name, NUL-terminated.
+        self.raw(n).map(|d| unsafe { name_of(d) })
+    }
+
+    /// An array of names; `Err` where one of them is NULL or it has more than one dimension.
+    pub fn names(&self, n: usize) -> Option<Result<Vec<String>, Error>> {
+        self.raw(n).map(|datum| {
+            let (mut elements, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+            // SAFETY: the declaration was checked: a name[]; the parameters are those of name.
+            let names = unsafe {
+                let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+                let (name, align) = (pg_sys::NAMEOID, b'c' as c_char);
+                let length = pg_sys::NAMEDATALEN as i32;
+                pg_sys::deconstruct_array(array, name, length, false, align, &mut elements, &mut nulls, &mut count);
+                (0..count as usize).map(|i| (!*nulls.add(i)).then(|| name_of(*elements.add(i)))).collect::<Vec<_>>()
+            };
+            names.into_iter().map(|name| name.ok_or_else(|| Error::null("key_columns"))).collect()
+        })
+    }
+
+    /// An interval.
+    pub fn interval(&self, n: usize) -> Option<Interval> {
+        // SAFETY: the declaration was checked: an interval.
+        self.raw(n).map(|d| unsafe { &*d.cast_mut_ptr::<pg_sys::Interval>() }).map(|i| Interval {
+            months: i.month,
+            days: i.day,
+            micros: i.time,
+        })
+    }
+
+    /// The label of an enum.
+    pub fn label(&self, n: usize) -> Option<String> {
+        self.raw(n).map(enum_label)
+    }
+
+    /// The type of argument `n` at this call, for functions of "any".
+    pub fn actual_type(&self, n: usize) -> Oid {
+        // SAFETY: PostgreSQL passed the call.
+        unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, n as i32) }
+    }
+}
+
+unsafe fn name_of(datum: Datum) -> String {
+    // SAFETY: the caller's: a name, which is NUL-terminated.
+    text::from_server(unsafe { std::ffi::CStr::from_ptr(datum.cast_mut_ptr::<c_char>()) }.to_bytes())
+}
+
+/// The label of an enum value of the extension.
+pub fn enum_label(value: Datum) -> String {
+    // SAFETY: a syscache look-up; the label is copied before the tuple is released.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::ENUMOID as i32, value);
+        if tuple.is_null() {
+            throw(Error::new(Code::InvalidParameter, "invalid enum value"));
+        }
+        let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_enum>();
+        let label = std::ffi::CStr::from_ptr((&raw const (*form).enumlabel.data).cast()).to_string_lossy().into_owned();
+        pg_sys::ReleaseSysCache(tuple);
+        label
+    }
+}
+
+thread_local! {
+    /// Functions whose declaration has been compared; an oid is never declared anew.
+    static CHECKED: RefCell<HashSet<Oid>> = RefCell::new(HashSet::new());
+}
+
+fn check_declaration(function: Oid, declared: &[Arg]) {
+    if CHECKED.with_borrow(|checked| checked.contains(&function)) {
+        return;
+    }
+    let mut arguments: *mut Oid = std::ptr::null_mut();
+    let mut count = 0;
+    // SAFETY: a catalog look-up; the array has `count` entries.
+    let actual = unsafe {
+        pg_sys::get_func_signature(function, &mut arguments, &mut count);
+        std::slice::from_raw_parts(arguments, count as usize)
+    };
+    let same = |(actual, declared): (&Oid, &Arg)| match declared {
+        Arg::Of(oid) => oid == actual,
+        // SAFETY: a catalog look-up.
+        Arg::Enum => unsafe { pg_sys::type_is_enum(*actual) },
+    };
+    if actual.len() != declared.len() || !actual.iter().zip(declared).all(same) {
+        throw(
+            Error::new(Code::NotInPrerequisiteState, "fencing library does not match this database's functions").hint(
+                "Reconnect to load the installed library; if that is not enough, run ALTER EXTENSION fencing UPDATE.",
+            ),
+        );
+    }
+    CHECKED.with_borrow_mut(|checked| checked.insert(function));
+}
+
+impl Answer<'_> {
+    /// As PostgreSQL wants it.
+    ///
+    /// # Safety
+    /// `fcinfo` must be what PostgreSQL passed for the function that gives this answer.
+    pub unsafe fn outcome(self, fcinfo: pg_sys::FunctionCallInfo) -> Outcome {
+        match self {
+            Answer::Void => Outcome::Null,
+            Answer::Execute(sql, owner) => Outcome::Execute { sql: text::to_server_cstr(&sql), owner },
+            Answer::One(value) => match value.datum() {
+                (_, true) => Outcome::Null,
+                (datum, false) => Outcome::Value(datum),
+            },
+            // SAFETY: the caller's promise; the descriptor is checked to have as many columns.
+            Answer::Record(row) => unsafe {
+                let mut descriptor = std::ptr::null_mut();
+                pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut descriptor);
+                if descriptor.is_null() || (*descriptor).natts as usize != row.len() {
+                    throw(Error::new(
+                        Code::NotInPrerequisiteState,
+                        "fencing library does not match this database's functions",
+                    ));
+                }
+                let descriptor = pg_sys::BlessTupleDesc(descriptor);
+                let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.into_iter().map(Value::datum).unzip();
+                let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+                Outcome::Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+            },
+        }
+    }
+}
+
+/// Binds an SQL function to a Rust one: `sql_function!(symbol, [argument types], path::to::body)`,
+/// where the body is `fn(&Args) -> Result<Answer, Error>`.
+#[macro_export]
+macro_rules! sql_function {
+    ($symbol:ident, [$($arg:expr),*], $body:path) => {
+        $crate::finfo!($symbol);
+        #[doc = concat!("SQL: `", stringify!($symbol), "`.")]
+        ///
+        /// # Safety
+        /// PostgreSQL calls it.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $symbol(
+            fcinfo: ::pgrx::pg_sys::FunctionCallInfo,
+        ) -> ::pgrx::pg_sys::Datum {
+            // SAFETY: PostgreSQL called; this frame holds no destructor.
+            unsafe {
+                let outcome = $crate::pg::entry::guarded(|| {
+                    let args = $crate::pg::entry::Args::new(fcinfo, &[$($arg),*]);
+                    Ok($body(&args)?.outcome(fcinfo))
+                });
+                $crate::pg::entry::finish(outcome, fcinfo)
+            }
+        }
+    };
+}
+
+/// Declares the calling convention of a function that PostgreSQL calls.
+#[macro_export]
+macro_rules! finfo {
+    ($symbol:ident) => {
+        const _: () = {
+            #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
+            extern "C" fn finfo() -> &'static ::pgrx::pg_sys::Pg_finfo_record {
+                const V1: ::pgrx::pg_sys::Pg_finfo_record = ::pgrx::pg_sys::Pg_finfo_record { api_version: 1 };
+                &V1
+            }
+        };
+    };
+}

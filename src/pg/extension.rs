@@ -1,0 +1,160 @@
+//! The extension's own tables in this database: their oids, and when what was read of them is out
+//! of date.
+
+use fencing_core::hash::PROTOCOL;
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::{self, Oid};
+use std::cell::Cell;
+use std::ffi::CStr;
+
+/// Oids of the extension's objects.
+#[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "named as the objects are")]
+pub struct Oids {
+    pub namespace: Oid,
+    pub namespace_pkey: Oid,
+    pub namespace_name_key: Oid,
+    pub namespace_id_seq: Oid,
+    pub member: Oid,
+    pub member_pkey: Oid,
+    pub lease: Oid,
+    pub lease_pkey: Oid,
+    pub fence: Oid,
+    pub fence_pkey: Oid,
+    pub term: Oid,
+    pub term_pkey: Oid,
+    pub request: Oid,
+    pub request_pkey: Oid,
+    pub epoch: Oid,
+    pub epoch_pkey: Oid,
+    pub protocol: Oid,
+    pub term_seq: Oid,
+    /// The role that owns the extension's tables.
+    pub owner: Oid,
+}
+
+thread_local! {
+    static OIDS: Cell<Option<Oids>> = const { Cell::new(None) };
+    /// Counts changes to any relation: what a trigger's definition was resolved under.
+    static RELATIONS: Cell<u64> = const { Cell::new(1) };
+    /// Counts changes to the namespace and epoch tables: what their cached rows were read under.
+    static CONFIGURATION: Cell<u64> = const { Cell::new(1) };
+}
+
+/// Changes whenever any relation's definition may have changed.
+pub fn relations_version() -> u64 {
+    RELATIONS.get()
+}
+
+/// Changes whenever a namespace or an epoch may have changed.
+pub fn configuration_version() -> u64 {
+    CONFIGURATION.get()
+}
+
+/// Announces a change to a namespace or an epoch: to this backend now, and again if the change is
+/// rolled back; at commit to every backend, before the locks go.
+pub fn announce_change(relation: Oid) {
+    // SAFETY: an existing relation; queues a message.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(relation) };
+    super::xact::next_command();
+}
+
+/// To be called once, when the library is loaded.
+pub fn watch_relations() {
+    // SAFETY: the callback is a static function; called once.
+    unsafe { pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), pg_sys::Datum::from(0usize)) };
+}
+
+/// Only sets plain cells: it may run whenever PostgreSQL looks at a relation, also in an abort.
+unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
+    RELATIONS.set(RELATIONS.get() + 1);
+    let ours = |oids: Oids| {
+        [oids.namespace, oids.epoch, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
+    };
+    // Without the oids, any message may be about one of them.
+    if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
+        OIDS.set(None);
+        CONFIGURATION.set(CONFIGURATION.get() + 1);
+    }
+}
+
+/// The extension's objects. Raises where they don't exist or are of another protocol.
+pub fn oids() -> Oids {
+    OIDS.get().unwrap_or_else(|| {
+        let version = relations_version();
+        let oids = look_up();
+        check_protocol(&oids);
+        if relations_version() == version {
+            OIDS.set(Some(oids));
+        }
+        oids
+    })
+}
+
+fn look_up() -> Oids {
+    // SAFETY: catalog look-ups inside a transaction.
+    let schema = unsafe { pg_sys::get_namespace_oid(c"fencing".as_ptr(), true) };
+    let relation = |name: &CStr| {
+        // SAFETY: as above.
+        let oid = unsafe { pg_sys::get_relname_relid(name.as_ptr(), schema) };
+        if oid == Oid::INVALID {
+            pgrx::ereport!(
+                ERROR,
+                pgrx::PgSqlErrorCode::ERRCODE_UNDEFINED_TABLE,
+                format!("relation \"fencing.{}\" does not exist", name.to_string_lossy()),
+                "Install the extension, or update it to this library's version: ALTER EXTENSION fencing UPDATE."
+            );
+        }
+        oid
+    };
+    let epoch = relation(c"epoch");
+    Oids {
+        namespace: relation(c"namespace"),
+        namespace_pkey: relation(c"namespace_pkey"),
+        namespace_name_key: relation(c"namespace_name_key"),
+        namespace_id_seq: relation(c"namespace_id_seq"),
+        member: relation(c"member"),
+        member_pkey: relation(c"member_pkey"),
+        lease: relation(c"lease"),
+        lease_pkey: relation(c"lease_pkey"),
+        fence: relation(c"fence"),
+        fence_pkey: relation(c"fence_pkey"),
+        term: relation(c"term"),
+        term_pkey: relation(c"term_pkey"),
+        request: relation(c"request"),
+        request_pkey: relation(c"request_pkey"),
+        epoch,
+        epoch_pkey: relation(c"epoch_pkey"),
+        protocol: relation(c"protocol"),
+        term_seq: relation(c"term_seq"),
+        owner: owner_of(epoch),
+    }
+}
+
+fn owner_of(relation: Oid) -> Oid {
+    // SAFETY: a syscache look-up; the tuple is released before the struct is left.
+    unsafe {
+        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relation.into());
+        if tuple.is_null() {
+            return pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID);
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(tuple);
+        owner
+    }
+}
+
+/// Two libraries that lock or store differently must not meet in one database (they can after a
+/// package upgrade: a backend keeps the library that it loaded).
+fn check_protocol(oids: &Oids) {
+    let table = super::table::Table::open(oids.protocol, super::table::Access::Read);
+    let found = table.first(&super::snapshot::Latest::take()).map(|row| row.int(1));
+    if found != Some(PROTOCOL) {
+        let error = Error::new(Code::NotInPrerequisiteState, "fencing library does not match this database")
+            .detail(format!("The library speaks protocol {PROTOCOL}, the database {}.", found.unwrap_or(0)))
+            .hint(
+                "Reconnect to load the installed library; if that is not enough, run ALTER EXTENSION fencing UPDATE.",
+            );
+        super::entry::throw(error);
+    }
+}

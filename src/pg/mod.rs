@@ -1,0 +1,14 @@
+//! PostgreSQL, as the rest of the extension sees it. Raw calls into the server live here (and on
+//! the guard's hot path); everything above is ordinary Rust.
+
+pub mod clock;
+pub mod entry;
+pub mod extension;
+pub mod lock;
+pub mod relation;
+pub mod report;
+pub mod role;
+pub mod snapshot;
+pub mod table;
+pub mod text;
+pub mod xact;

@@ -1,0 +1,80 @@
+//! Raising errors with the project's own SQLSTATEs.
+//!
+//! PostgreSQL's `ereport` takes any SQLSTATE; pgrx's takes a closed list and turns the rest into
+//! XX000. So an entry point runs its body under pgrx's guard, gets a plain [`Raise`] back once
+//! every Rust frame has been left, and raises it here.
+
+use fencing_core::Error;
+use pgrx::pg_sys;
+use std::ffi::{c_char, c_int};
+
+unsafe extern "C-unwind" {
+    fn errstart(elevel: c_int, domain: *const c_char) -> bool;
+    fn errcode(sqlerrcode: c_int) -> c_int;
+    fn errmsg(fmt: *const c_char, ...) -> c_int;
+    fn errdetail(fmt: *const c_char, ...) -> c_int;
+    fn errhint(fmt: *const c_char, ...) -> c_int;
+    fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
+}
+
+/// An error ready to be raised: strings in PostgreSQL's memory, nothing to drop.
+#[derive(Clone, Copy)]
+pub struct Raise {
+    sqlstate: c_int,
+    message: *const c_char,
+    detail: *const c_char,
+    hint: *const c_char,
+}
+
+impl Raise {
+    /// Copies an error into PostgreSQL's memory, in the server's encoding.
+    pub fn new(error: &Error) -> Raise {
+        let text = |s: &Option<String>| s.as_deref().map_or(std::ptr::null(), super::text::to_server_cstr);
+        Raise {
+            sqlstate: error.code.packed_sqlstate(),
+            message: super::text::to_server_cstr(&error.message),
+            detail: text(&error.detail),
+            hint: text(&error.hint),
+        }
+    }
+
+    /// Raises it as an ERROR.
+    ///
+    /// # Safety
+    /// No Rust frame with a pending destructor may lie between here and PostgreSQL: this returns by
+    /// `longjmp`.
+    pub unsafe fn error(self) -> ! {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.report(pg_sys::PGERROR as c_int);
+            // SAFETY: `errfinish` doesn't return from an ERROR.
+            std::hint::unreachable_unchecked()
+        }
+    }
+
+    /// # Safety
+    /// As [`Raise::error`] for levels of ERROR and above.
+    unsafe fn report(self, level: c_int) {
+        // SAFETY: the strings are NUL-terminated and live in PostgreSQL's memory; the formats match.
+        unsafe {
+            if errstart(level, std::ptr::null()) {
+                errcode(self.sqlstate);
+                errmsg(c"%s".as_ptr(), self.message);
+                if !self.detail.is_null() {
+                    errdetail(c"%s".as_ptr(), self.detail);
+                }
+                if !self.hint.is_null() {
+                    errhint(c"%s".as_ptr(), self.hint);
+                }
+                errfinish(c"fencing".as_ptr(), 0, c"fencing".as_ptr());
+            }
+        }
+    }
+}
+
+/// Sends `error` to the client as a WARNING and goes on.
+pub fn warning(error: &Error) {
+    let raise = Raise::new(error);
+    // SAFETY: below ERROR, `errfinish` returns.
+    unsafe { raise.report(pg_sys::WARNING as c_int) }
+}

@@ -1,0 +1,66 @@
+//! Roles: who asks.
+
+use pgrx::pg_sys::{self, Oid};
+
+/// The role that the session acts as: of login or SET ROLE, whatever SECURITY DEFINER function it
+/// is in.
+pub fn outer_user() -> Oid {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::GetOuterUserId() }
+}
+
+/// The role whose privileges apply now.
+pub fn current_user() -> Oid {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::GetUserId() }
+}
+
+/// Whether `role` is a superuser.
+pub fn is_superuser(role: Oid) -> bool {
+    // SAFETY: a catalog look-up inside a transaction.
+    unsafe { pg_sys::superuser_arg(role) }
+}
+
+/// Whether `member` is `role` or a member of it; superusers are members of every role.
+pub fn is_member(member: Oid, role: Oid) -> bool {
+    // SAFETY: a catalog look-up inside a transaction.
+    member == role || unsafe { pg_sys::is_member_of_role(member, role) }
+}
+
+/// Whether there is such a role.
+pub fn exists(role: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    unsafe {
+        pg_sys::SearchSysCacheExists(
+            pg_sys::SysCacheIdentifier::AUTHOID as i32,
+            role.into(),
+            0.into(),
+            0.into(),
+            0.into(),
+        )
+    }
+}
+
+/// The role of that name, if there is one.
+pub fn by_name(name: &str) -> Option<Oid> {
+    let name = super::text::to_server_cstr(name);
+    // SAFETY: `name` is NUL-terminated; missing_ok.
+    let oid = unsafe { pg_sys::get_role_oid(name, true) };
+    (oid != Oid::INVALID).then_some(oid)
+}
+
+/// Runs `body` with the rights of `owner`. An error inside restores the caller's by itself: the
+/// transaction's or the savepoint's abort does.
+pub fn with_rights_of<T>(owner: Oid, body: impl FnOnce() -> T) -> T {
+    let mut user = Oid::INVALID;
+    let mut context = 0;
+    // SAFETY: the documented way to act as another role within one backend call.
+    unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut user, &mut context);
+        pg_sys::SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32);
+    }
+    let result = body();
+    // SAFETY: as above.
+    unsafe { pg_sys::SetUserIdAndSecContext(user, context) };
+    result
+}

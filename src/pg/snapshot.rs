@@ -1,0 +1,54 @@
+//! Snapshots: what a read may see.
+
+use pgrx::pg_sys::{self, CommandId};
+
+/// A registered snapshot of this very moment, also under REPEATABLE READ and SERIALIZABLE.
+///
+/// It is only ever used to judge tuples one by one, never to scan: an MVCC scan would take
+/// predicate locks under SERIALIZABLE and fail healthy transactions with 40001.
+pub struct Latest(pg_sys::Snapshot);
+
+impl Latest {
+    /// Takes it. Take it after the lock that keeps what is to be read in place.
+    pub fn take() -> Latest {
+        // SAFETY: inside a transaction; registered until dropped.
+        Latest(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
+    }
+
+    pub(super) fn raw(&self) -> pg_sys::Snapshot {
+        self.0
+    }
+}
+
+impl Drop for Latest {
+    fn drop(&mut self) {
+        // While an error unwinds, the transaction's abort releases it.
+        if !std::thread::panicking() {
+            // SAFETY: registered by `take`, once.
+            unsafe { pg_sys::UnregisterSnapshot(self.0) };
+        }
+    }
+}
+
+/// Whether the snapshot that the running statement decides by sees what transaction `xid`
+/// committed; for this transaction's own writes, those of commands before `written_by`'s end.
+///
+/// `written_by` is the command that wrote, where the writer is this transaction itself.
+pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
+    // SAFETY: inside a transaction; the active snapshot outlives the call.
+    unsafe {
+        if !pg_sys::ActiveSnapshotSet() {
+            return true;
+        }
+        let snapshot = pg_sys::GetActiveSnapshot();
+        if let Some(command) = written_by {
+            return (*snapshot).curcid > command;
+        }
+        let next = pg_sys::ReadNextFullTransactionId().value;
+        // So old that 32 bits could no longer order it: seen by everyone.
+        if xid + (1 << 30) < next {
+            return true;
+        }
+        xid < next && !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid as u32), snapshot)
+    }
+}

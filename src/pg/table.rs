@@ -1,0 +1,563 @@
+//! The extension's tables, read and written below SQL: fresh in every isolation level, without
+//! predicate locks, and past the triggers that keep everyone else from writing them.
+
+use super::snapshot::Latest;
+use super::{text, xact};
+use fencing_core::name::Interval;
+use pgrx::pg_sys::{self, Datum, Oid};
+use std::ops::ControlFlow;
+
+/// What a table is opened for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// SELECT's lock.
+    Read,
+    /// The lock of INSERT, UPDATE and DELETE.
+    Write,
+    /// Alone among writers.
+    Serialize,
+}
+
+impl Access {
+    fn lockmode(self) -> pg_sys::LOCKMODE {
+        (match self {
+            Access::Read => pg_sys::AccessShareLock,
+            Access::Write => pg_sys::RowExclusiveLock,
+            Access::Serialize => pg_sys::ShareRowExclusiveLock,
+        }) as _
+    }
+}
+
+/// An open table. The lock is kept until the transaction ends.
+pub struct Table {
+    rel: pg_sys::Relation,
+}
+
+/// One value of a column.
+#[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "named as the types are")]
+pub enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i32),
+    BigInt(i64),
+    Text(&'a [u8]),
+    Oid(Oid),
+    Time(i64),
+    Span(i64),
+    Xid8(u64),
+    Raw(Datum),
+}
+
+impl Value<'_> {
+    /// As a datum in the current memory context.
+    pub fn datum(self) -> (Datum, bool) {
+        let datum = match self {
+            Value::Null => return (Datum::from(0usize), true),
+            Value::Bool(b) => b.into(),
+            Value::Int(n) => n.into(),
+            Value::BigInt(n) | Value::Time(n) => n.into(),
+            Value::Xid8(n) => (n as i64).into(),
+            Value::Oid(oid) => oid.into(),
+            Value::Text(bytes) => text::datum_of(bytes),
+            Value::Raw(datum) => datum,
+            Value::Span(micros) => {
+                // SAFETY: room for one interval, filled before use.
+                unsafe {
+                    let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+                    (*interval).time = micros;
+                    Datum::from(interval)
+                }
+            }
+        };
+        (datum, false)
+    }
+}
+
+/// A key to look a row up by: columns of an index, in order.
+pub enum Key<'a> {
+    /// integer
+    Int(i32),
+    /// bigint
+    BigInt(i64),
+    /// oid
+    Oid(Oid),
+    /// text COLLATE "C"
+    Text(&'a [u8]),
+    /// uuid
+    Uuid(Datum),
+}
+
+const F_INT4EQ: u32 = 65;
+const F_TEXTEQ: u32 = 67;
+const F_OIDEQ: u32 = 184;
+const F_INT8EQ: u32 = 467;
+const F_UUID_EQ: u32 = 2956;
+
+fn scan_keys(keys: &[Key]) -> Vec<pg_sys::ScanKeyData> {
+    let mut out = vec![pg_sys::ScanKeyData::default(); keys.len()];
+    for (i, (entry, key)) in out.iter_mut().zip(keys).enumerate() {
+        let (eq, datum) = match key {
+            Key::Int(n) => (F_INT4EQ, (*n).into()),
+            Key::BigInt(n) => (F_INT8EQ, (*n).into()),
+            Key::Oid(oid) => (F_OIDEQ, (*oid).into()),
+            Key::Text(bytes) => (F_TEXTEQ, text::datum_of(bytes)),
+            Key::Uuid(datum) => (F_UUID_EQ, *datum),
+        };
+        // SAFETY: fills one entry; the collation it sets is "C", as the indexed columns have it.
+        unsafe {
+            pg_sys::ScanKeyInit(entry, i as i16 + 1, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
+        }
+    }
+    out
+}
+
+/// How a row is read.
+#[derive(Clone, Copy)]
+pub enum Read<'a> {
+    /// Under a lock that keeps every writer of the row out (fence rows): no snapshot at all.
+    Locked,
+    /// As of now, while others may be writing it.
+    Latest(&'a Latest),
+}
+
+/// A copy of one row.
+pub struct Row {
+    tuple: pg_sys::HeapTuple,
+    values: Vec<Datum>,
+    nulls: Vec<bool>,
+    /// The open transaction of somebody else that is changing the row.
+    pub busy: Option<pg_sys::TransactionId>,
+    /// The row was replaced or removed after the snapshot was taken: read again.
+    pub outdated: bool,
+}
+
+/// The outcome of writing a row that others may be writing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// It is done.
+    Done,
+    /// Somebody else's open transaction has changed or locked the row.
+    Busy,
+    /// The row has changed since it was read.
+    Changed,
+}
+
+impl Row {
+    /// Column `n`, from 1, as a datum.
+    pub fn raw(&self, n: usize) -> Option<Datum> {
+        (!self.nulls[n - 1]).then(|| self.values[n - 1])
+    }
+
+    /// A column that is never null.
+    pub fn int(&self, n: usize) -> i32 {
+        self.values[n - 1].value() as i32
+    }
+
+    /// A column that is never null.
+    pub fn bigint(&self, n: usize) -> i64 {
+        self.values[n - 1].value() as i64
+    }
+
+    /// A bigint or timestamptz column.
+    pub fn bigint_or_null(&self, n: usize) -> Option<i64> {
+        self.raw(n).map(|d| d.value() as i64)
+    }
+
+    /// A column that is never null.
+    pub fn bool(&self, n: usize) -> bool {
+        self.values[n - 1].value() as u8 != 0
+    }
+
+    /// A column that is never null.
+    pub fn oid(&self, n: usize) -> Oid {
+        Oid::from(self.values[n - 1].value() as u32)
+    }
+
+    /// A text column; null reads as empty.
+    pub fn text(&self, n: usize) -> Vec<u8> {
+        // SAFETY: the column is of type text.
+        self.raw(n).map_or_else(Vec::new, |d| unsafe { text::bytes_of(d) })
+    }
+
+    /// An interval column that is never null.
+    pub fn interval(&self, n: usize) -> Interval {
+        // SAFETY: the column is a non-null interval, stored in full.
+        let i = unsafe { &*self.values[n - 1].cast_mut_ptr::<pg_sys::Interval>() };
+        Interval { months: i.month, days: i.day, micros: i.time }
+    }
+
+    /// Whether this transaction itself wrote this version of the row.
+    pub fn written_by_me(&self) -> bool {
+        // SAFETY: the tuple is a whole copy; a look at this backend's own transaction state.
+        unsafe {
+            let xmin = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
+            pg_sys::TransactionIdIsCurrentTransactionId(xmin)
+        }
+    }
+}
+
+impl Table {
+    /// Opens a table of the extension.
+    pub fn open(relation: Oid, access: Access) -> Table {
+        // SAFETY: raises if there is no such table.
+        Table { rel: unsafe { pg_sys::table_open(relation, access.lockmode()) } }
+    }
+
+    fn descriptor(&self) -> pg_sys::TupleDesc {
+        // SAFETY: the relation is open.
+        unsafe { (*self.rel).rd_att }
+    }
+
+    fn columns(&self) -> usize {
+        // SAFETY: the relation is open.
+        unsafe { (*self.descriptor()).natts as usize }
+    }
+
+    fn copy(&self, tuple: pg_sys::HeapTuple) -> Row {
+        let n = self.columns();
+        let (mut values, mut nulls) = (vec![Datum::from(0usize); n], vec![false; n]);
+        // SAFETY: the tuple is pinned; the arrays have the descriptor's length; they point into the
+        // copy, which lives in the current memory context.
+        let tuple = unsafe {
+            let copy = pg_sys::heap_copytuple(tuple);
+            pg_sys::heap_deform_tuple(copy, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            copy
+        };
+        Row { tuple, values, nulls, busy: None, outdated: false }
+    }
+
+    /// Looks at one pinned tuple: is it the version to see, and is somebody changing it?
+    unsafe fn judge(&self, scan: pg_sys::SysScanDesc, tuple: pg_sys::HeapTuple, snapshot: &Latest) -> Option<Row> {
+        // SAFETY: a heap table's slot is a buffer slot, and it holds `tuple`; visibility is judged
+        // under the buffer's share lock, as PostgreSQL requires.
+        let state = unsafe {
+            let buffer = (*(*scan).slot.cast::<pg_sys::BufferHeapTupleTableSlot>()).buffer;
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let visible = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer);
+            let state = visible.then(|| pg_sys::HeapTupleSatisfiesUpdate(tuple, xact_command(), buffer));
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            state
+        }?;
+        let mut row = self.copy(tuple);
+        use pg_sys::TM_Result as Tm;
+        match state {
+            Tm::TM_BeingModified => {
+                // SAFETY: the copy is whole.
+                let xmax = unsafe { (*(*row.tuple).t_data).t_choice.t_heap.t_xmax };
+                // SAFETY: a look at this backend's own transaction state.
+                let mine = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xmax) };
+                row.busy = (!mine).then_some(xmax);
+            }
+            Tm::TM_Updated | Tm::TM_Deleted => row.outdated = true,
+            _ => {}
+        }
+        Some(row)
+    }
+
+    fn scan(&self, index: Oid, keys: &[Key], read: Read) -> Option<Row> {
+        let mut keys = scan_keys(keys);
+        // SAFETY: the scan is ended before the keys and the relation go away.
+        unsafe {
+            let raw = match read {
+                Read::Locked => &raw mut pg_sys::SnapshotSelfData,
+                Read::Latest(_) => &raw mut pg_sys::SnapshotAnyData,
+            };
+            let scan = pg_sys::systable_beginscan(
+                self.rel,
+                index,
+                index != Oid::INVALID,
+                raw,
+                keys.len() as i32,
+                keys.as_mut_ptr(),
+            );
+            let mut found = None;
+            while found.is_none() {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                found = match read {
+                    Read::Locked => Some(self.copy(tuple)),
+                    Read::Latest(snapshot) => self.judge(scan, tuple, snapshot),
+                };
+            }
+            pg_sys::systable_endscan(scan);
+            found
+        }
+    }
+
+    /// The row with that key, if there is one.
+    pub fn find(&self, index: Oid, keys: &[Key], read: Read) -> Option<Row> {
+        self.scan(index, keys, read)
+    }
+
+    /// Any row, for tables that have one.
+    pub fn first(&self, snapshot: &Latest) -> Option<Row> {
+        self.scan(Oid::INVALID, &[], Read::Latest(snapshot))
+    }
+
+    /// The row with the highest key of that index.
+    pub fn last(&self, index: Oid, snapshot: &Latest) -> Option<Row> {
+        let mut last = None;
+        self.walk(index, &[], pg_sys::ScanDirection::BackwardScanDirection, snapshot, |row| {
+            last = Some(row);
+            ControlFlow::Break(())
+        });
+        last
+    }
+
+    /// Every row whose leading key columns match, in the index's order.
+    pub fn all(&self, index: Oid, keys: &[Key], snapshot: &Latest) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        });
+        rows
+    }
+
+    fn walk(
+        &self,
+        index: Oid,
+        keys: &[Key],
+        direction: pg_sys::ScanDirection::Type,
+        snapshot: &Latest,
+        mut visit: impl FnMut(Row) -> ControlFlow<()>,
+    ) {
+        let mut keys = scan_keys(keys);
+        // SAFETY: as `scan`; the index is open while the scan runs.
+        unsafe {
+            let index = pg_sys::index_open(index, pg_sys::AccessShareLock as i32);
+            let any = &raw mut pg_sys::SnapshotAnyData;
+            let scan = pg_sys::systable_beginscan_ordered(self.rel, index, any, keys.len() as i32, keys.as_mut_ptr());
+            loop {
+                let tuple = pg_sys::systable_getnext_ordered(scan, direction);
+                if tuple.is_null() {
+                    break;
+                }
+                if let Some(row) = self.judge(scan, tuple, snapshot)
+                    && visit(row).is_break()
+                {
+                    break;
+                }
+            }
+            pg_sys::systable_endscan_ordered(scan);
+            pg_sys::index_close(index, pg_sys::AccessShareLock as i32);
+        }
+    }
+
+    /// Adds a row; `values` has one entry for each column.
+    pub fn insert(&self, values: &[Value]) {
+        debug_assert_eq!(values.len(), self.columns());
+        let (mut datums, mut nulls): (Vec<_>, Vec<_>) = values.iter().map(|v| v.datum()).unzip();
+        // SAFETY: the arrays have the descriptor's length; the relation is open for writing.
+        unsafe {
+            let tuple = pg_sys::heap_form_tuple(self.descriptor(), datums.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::heap_insert(self.rel, tuple, xact::writing_command(), 0, std::ptr::null_mut());
+            self.index(tuple);
+        }
+        xact::next_command();
+    }
+
+    /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster.
+    /// Never waits for another transaction.
+    pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
+        let (mut values, mut nulls) = (row.values.clone(), row.nulls.clone());
+        let mut replace = vec![false; values.len()];
+        for (column, value) in changes {
+            (values[column - 1], nulls[column - 1]) = value.datum();
+            replace[column - 1] = true;
+        }
+        let mut failure = pg_sys::TM_FailureData::default();
+        let mut lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
+        // SAFETY: the arrays have the descriptor's length; `t_self` is where the row was read.
+        let (outcome, tuple) = unsafe {
+            let tuple = pg_sys::heap_modify_tuple(
+                row.tuple,
+                self.descriptor(),
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+                replace.as_mut_ptr(),
+            );
+            let outcome = pg_sys::heap_update(
+                self.rel,
+                &raw mut (*row.tuple).t_self,
+                tuple,
+                xact::writing_command(),
+                std::ptr::null_mut(),
+                false,
+                &mut failure,
+                &mut lockmode,
+                #[cfg(not(feature = "pg15"))]
+                &mut pg_sys::TU_UpdateIndexes::TU_None,
+            );
+            (outcome, tuple)
+        };
+        let written = written(outcome);
+        if written == Written::Done {
+            // SAFETY: the tuple was stored just now. A heap-only tuple is reached through its
+            // predecessor's index entries.
+            unsafe {
+                if u32::from((*(*tuple).t_data).t_infomask2) & pg_sys::HEAP_ONLY_TUPLE == 0 {
+                    self.index(tuple);
+                }
+            }
+            xact::next_command();
+        }
+        written
+    }
+
+    /// Removes a row that was read, unless somebody else was faster. Never waits.
+    pub fn delete(&self, row: &Row) -> Written {
+        let mut failure = pg_sys::TM_FailureData::default();
+        // SAFETY: `t_self` is where the row was read.
+        let outcome = unsafe {
+            pg_sys::heap_delete(
+                self.rel,
+                &raw mut (*row.tuple).t_self,
+                xact::writing_command(),
+                std::ptr::null_mut(),
+                false,
+                &mut failure,
+                false,
+            )
+        };
+        xact::next_command();
+        written(outcome)
+    }
+
+    /// Enters a stored tuple into the table's indexes, which are plain columns without predicates.
+    ///
+    /// # Safety
+    /// `tuple` must have been stored in this table by this command.
+    unsafe fn index(&self, tuple: pg_sys::HeapTuple) {
+        let n = self.columns();
+        let (mut values, mut nulls) = (vec![Datum::from(0usize); n], vec![false; n]);
+        // SAFETY: the caller's promise; arrays of the descriptor's length; each index is closed
+        // again; its own columns are plain ones of the table.
+        unsafe {
+            pg_sys::heap_deform_tuple(tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            let list = pg_sys::RelationGetIndexList(self.rel);
+            for i in 0..list.as_ref().map_or(0, |l| l.length) {
+                let oid = (*(*list).elements.add(i as usize)).oid_value;
+                let index = pg_sys::index_open(oid, pg_sys::RowExclusiveLock as i32);
+                let info = pg_sys::BuildIndexInfo(index);
+                let columns = &(&(*info).ii_IndexAttrNumbers)[..(*info).ii_NumIndexAttrs as usize];
+                let mut key: Vec<_> = columns.iter().map(|&c| values[c as usize - 1]).collect();
+                let mut key_nulls: Vec<_> = columns.iter().map(|&c| nulls[c as usize - 1]).collect();
+                let unique = if (*info).ii_Unique {
+                    pg_sys::IndexUniqueCheck::UNIQUE_CHECK_YES
+                } else {
+                    pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
+                };
+                pg_sys::index_insert(
+                    index,
+                    key.as_mut_ptr(),
+                    key_nulls.as_mut_ptr(),
+                    &raw mut (*tuple).t_self,
+                    self.rel,
+                    unique,
+                    false,
+                    info,
+                );
+                pg_sys::index_close(index, pg_sys::NoLock as i32);
+            }
+        }
+    }
+}
+
+fn written(outcome: pg_sys::TM_Result::Type) -> Written {
+    use pg_sys::TM_Result as Tm;
+    match outcome {
+        Tm::TM_Ok => Written::Done,
+        Tm::TM_BeingModified | Tm::TM_WouldBlock => Written::Busy,
+        _ => Written::Changed,
+    }
+}
+
+fn xact_command() -> pg_sys::CommandId {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::GetCurrentCommandId(false) }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // While an error unwinds, the transaction's abort closes it.
+        if !std::thread::panicking() {
+            // SAFETY: opened by `open`, once; the lock stays.
+            unsafe { pg_sys::table_close(self.rel, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// A sequence of the extension.
+pub mod sequence {
+    use super::*;
+
+    /// PostgreSQL's `FormData_pg_sequence_data`.
+    #[repr(C)]
+    struct SequenceData {
+        last_value: i64,
+        log_cnt: i64,
+        is_called: bool,
+    }
+
+    unsafe extern "C-unwind" {
+        fn nextval_internal(relation: Oid, check_permissions: bool) -> i64;
+    }
+
+    /// Draws the next value and the LSN up to which WAL must be flushed before anyone outside may
+    /// learn of it: a draw is often covered by a record that some other backend wrote, and that
+    /// record need not be on disk yet.
+    ///
+    /// `None` where the sequence is exhausted; the caller must then raise an error of its own, since
+    /// PostgreSQL's was caught in the middle.
+    pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
+        let value = pgrx::PgTryBuilder::new(|| {
+            // SAFETY: the closure calls straight into PostgreSQL and holds no destructor.
+            Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(sequence, false)) })
+        })
+        .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
+        .execute()?;
+        let (_, lsn) = look(sequence);
+        Some((value, lsn))
+    }
+
+    /// Whether nothing has ever been drawn and nobody has moved it.
+    pub fn is_fresh(sequence: Oid) -> bool {
+        let (state, _) = look(sequence);
+        state == (1, false)
+    }
+
+    /// Makes `value` the next one to be drawn.
+    pub fn start_at(sequence: Oid, value: i64) {
+        // SAFETY: SQL's own setval(regclass, bigint, boolean), as the sequence's owner, whose right
+        // to it is checked inside.
+        crate::pg::role::with_rights_of(crate::pg::extension::oids().owner, || unsafe {
+            let args = [Some(sequence.into()), Some(value.into()), Some(false.into())];
+            pgrx::direct_function_call_as_datum(pg_sys::setval3_oid, &args);
+        });
+    }
+
+    /// The last value with whether it was drawn, and the LSN of the sequence's page.
+    fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+        // SAFETY: a sequence has one page with one tuple, which nobody removes; it is read under
+        // the buffer's share lock.
+        unsafe {
+            let rel = pg_sys::relation_open(sequence, pg_sys::AccessShareLock as i32);
+            let buffer = pg_sys::ReadBuffer(rel, 0);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let lsn = pg_sys::BufferGetLSNAtomic(buffer);
+            let page = pg_sys::BufferGetPage(buffer);
+            let item = pg_sys::PageGetItemId(page, 1);
+            let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
+            let data = header.cast::<u8>().add((*header).t_hoff as usize).cast::<SequenceData>();
+            let state = ((*data).last_value, (*data).is_called);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            pg_sys::ReleaseBuffer(buffer);
+            pg_sys::relation_close(rel, pg_sys::NoLock as i32);
+            (state, lsn)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Text between PostgreSQL (bytes in the server's encoding) and Rust (UTF-8).
+//!
+//! Keys and labels are stored and compared as bytes; only what is shown or parsed is converted.
+
+use pgrx::pg_sys;
+use std::ffi::{CStr, c_char, c_int};
+
+const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
+
+/// Bytes in the server's encoding, as UTF-8; what can't be read is replaced.
+pub fn from_server(bytes: &[u8]) -> String {
+    if bytes.is_ascii() {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let mut owned = bytes.to_vec();
+    owned.push(0);
+    // SAFETY: `owned` is NUL-terminated and outlives the call; the result is the input itself or a
+    // fresh NUL-terminated string in the current memory context.
+    let converted = unsafe {
+        let out = pg_sys::pg_server_to_any(owned.as_ptr().cast(), bytes.len() as c_int, UTF8);
+        CStr::from_ptr(out).to_bytes().to_vec()
+    };
+    String::from_utf8_lossy(&converted).into_owned()
+}
+
+/// A NUL-terminated copy in the server's encoding, in the current memory context.
+pub fn to_server_cstr(text: &str) -> *const c_char {
+    let clean: Vec<u8> = text.bytes().filter(|b| *b != 0).chain([0]).collect();
+    // SAFETY: `clean` is NUL-terminated; `pstrdup` copies what the conversion returns, which may be
+    // `clean` itself.
+    unsafe {
+        let converted = pg_sys::pg_any_to_server(clean.as_ptr().cast(), clean.len() as c_int - 1, UTF8);
+        pg_sys::pstrdup(converted)
+    }
+}
+
+/// The bytes of a `text` datum, decompressed and fetched if need be.
+///
+/// # Safety
+/// `datum` must be a non-null `text` (or `varchar`, `bpchar`) datum.
+pub unsafe fn bytes_of(datum: pg_sys::Datum) -> Vec<u8> {
+    // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a readable varlena.
+    unsafe {
+        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+        let data = pgrx::varlena::vardata_any(varlena).cast::<u8>();
+        std::slice::from_raw_parts(data, pgrx::varlena::varsize_any_exhdr(varlena)).to_vec()
+    }
+}
+
+/// A `text` datum of these bytes, in the current memory context.
+pub fn datum_of(bytes: &[u8]) -> pg_sys::Datum {
+    // SAFETY: the pointer and length describe `bytes`, which the call copies.
+    unsafe { pg_sys::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as c_int).into() }
+}
+
+/// A `text` datum of a UTF-8 string, in the current memory context.
+pub fn datum_of_str(text: &str) -> pg_sys::Datum {
+    // SAFETY: `to_server_cstr` returns a NUL-terminated string, which the call copies.
+    unsafe { pg_sys::cstring_to_text(to_server_cstr(text)).into() }
+}
+
+/// A `text[]` datum of UTF-8 strings, in the current memory context.
+pub fn array_of_str(texts: &[String]) -> pg_sys::Datum {
+    let mut elements: Vec<_> = texts.iter().map(|t| datum_of_str(t)).collect();
+    // SAFETY: the elements are text datums; the parameters are those of text.
+    unsafe {
+        let (text, align) = (pg_sys::TEXTOID, b'i' as c_char);
+        pg_sys::construct_array(elements.as_mut_ptr(), elements.len() as c_int, text, -1, false, align).into()
+    }
+}
+
+/// An `integer[]` datum, in the current memory context.
+pub fn array_of_int(numbers: &[i32]) -> pg_sys::Datum {
+    let mut elements: Vec<pg_sys::Datum> = numbers.iter().map(|n| (*n).into()).collect();
+    // SAFETY: the elements are integer datums; the parameters are those of integer.
+    unsafe {
+        let (int, align) = (pg_sys::INT4OID, b'i' as c_char);
+        pg_sys::construct_array(elements.as_mut_ptr(), elements.len() as c_int, int, 4, true, align).into()
+    }
+}

@@ -1,0 +1,109 @@
+//! The transaction around a call.
+
+use pgrx::pg_sys;
+
+/// Whether earlier or later statements share this transaction: a block, or a pipeline that has
+/// begun. A function or a DO block called by itself is alone.
+pub fn in_block() -> bool {
+    // SAFETY: reads statics of this backend.
+    unsafe { pg_sys::IsTransactionBlock() || pg_sys::MyXactFlags & pg_sys::XACT_FLAGS_PIPELINING as i32 != 0 }
+}
+
+/// Commits as soon as the statement ends, even where a pipeline follows.
+pub fn commit_immediately() {
+    // SAFETY: sets a flag of this backend, as PostgreSQL's PreventInTransactionBlock does.
+    unsafe { pg_sys::MyXactFlags |= pg_sys::XACT_FLAGS_NEEDIMMEDIATECOMMIT as i32 };
+}
+
+/// Whether the function was called by the client's own statement, not from within a function.
+pub fn called_by_client() -> bool {
+    // SAFETY: reads a static of this backend. Every procedural language and SPI push an error
+    // context while they run; a client's own statement has none.
+    unsafe { pg_sys::error_context_stack.is_null() }
+}
+
+/// REPEATABLE READ or SERIALIZABLE.
+pub fn uses_one_snapshot() -> bool {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::XactIsoLevel >= pg_sys::XACT_REPEATABLE_READ as i32 }
+}
+
+/// How deep in savepoints this is: 1 outside of any.
+pub fn nest_level() -> i32 {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
+}
+
+/// The command that writes now.
+pub fn writing_command() -> pg_sys::CommandId {
+    // SAFETY: reads and marks a static of this backend.
+    unsafe { pg_sys::GetCurrentCommandId(true) }
+}
+
+/// Makes this command's writes visible to the next.
+pub fn next_command() {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::CommandCounterIncrement() };
+}
+
+/// The transaction's full id; assigns one.
+pub fn full_xid() -> u64 {
+    // SAFETY: inside a transaction that may write.
+    unsafe { pg_sys::GetTopFullTransactionId().value }
+}
+
+/// The transaction's full id, if it has one yet.
+pub fn full_xid_if_any() -> Option<u64> {
+    // SAFETY: inside a transaction.
+    let xid = unsafe { pg_sys::GetTopFullTransactionIdIfAny().value };
+    (xid != 0).then_some(xid)
+}
+
+/// Refuses (25006) on a standby and in a read-only transaction.
+pub fn require_writable(command: &std::ffi::CStr) {
+    // SAFETY: raise or return.
+    unsafe {
+        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
+        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+    }
+}
+
+/// Flushes WAL up to `lsn`; usually somebody has already.
+pub fn flush_wal(lsn: pg_sys::XLogRecPtr) {
+    // SAFETY: any LSN that was inserted may be flushed.
+    unsafe { pg_sys::XLogFlush(lsn) };
+}
+
+/// Makes the commit of this transaction durable here and, where synchronous standbys are
+/// configured, there, whatever the session's `synchronous_commit` says. To be called before commit,
+/// outside of any function's SET clause.
+pub fn commit_durably() {
+    // SAFETY: statics of this backend; `set_config_option` with a constant, valid value.
+    unsafe {
+        pg_sys::ForceSyncCommit();
+        if pg_sys::synchronous_commit < pg_sys::SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_FLUSH as i32 {
+            pg_sys::set_config_option(
+                c"synchronous_commit".as_ptr(),
+                c"on".as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_LOCAL,
+                true,
+                0,
+                false,
+            );
+        }
+    }
+}
+
+/// Whether this runs inside a foreign key's own query.
+pub fn in_foreign_key_action() -> bool {
+    // SAFETY: reads a static; only foreign keys set this flag.
+    unsafe { pg_sys::InNoForceRLSOperation() }
+}
+
+/// Whether this is a worker that applies a subscription.
+pub fn is_apply_worker() -> bool {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::IsLogicalWorker() }
+}

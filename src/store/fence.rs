@@ -1,0 +1,51 @@
+//! `fencing.fence`: the highest accepted term per lease.
+
+use super::{LeaseId, token};
+use crate::pg::extension::oids;
+use crate::pg::snapshot::Latest;
+use crate::pg::table::{Access, Key, Read, Row, Table, Value, Written};
+use fencing_core::Token;
+
+/// A fence.
+pub struct Fence {
+    row: Row,
+    /// Highest accepted token.
+    pub token: Token,
+    /// The transaction that advanced it.
+    pub advanced_by: u64,
+}
+
+fn find(table: &Table, lease: &LeaseId, read: Read) -> Option<Fence> {
+    let row = table.find(oids().fence_pkey, &[Key::Int(lease.namespace), Key::Text(&lease.key)], read)?;
+    Some(Fence { token: token(row.bigint(3)), advanced_by: row.bigint(4) as u64, row })
+}
+
+/// The fence, read under its lock.
+pub fn read_locked(lease: &LeaseId) -> Option<Fence> {
+    find(&Table::open(oids().fence, Access::Read), lease, Read::Locked)
+}
+
+/// The fence as of now, for those who hold no lock and decide nothing by it.
+pub fn read_latest(lease: &LeaseId, snapshot: &Latest) -> Option<Fence> {
+    find(&Table::open(oids().fence, Access::Read), lease, Read::Latest(snapshot))
+}
+
+/// Raises the fence to `token`. Under its exclusive lock.
+pub fn advance(lease: &LeaseId, to: Token, xid: u64) -> Written {
+    let table = Table::open(oids().fence, Access::Write);
+    match find(&table, lease, Read::Locked) {
+        Some(fence) => {
+            debug_assert!(fence.token < to);
+            table.update(&fence.row, &[(3, Value::BigInt(to.to_bigint())), (4, Value::Xid8(xid))])
+        }
+        None => {
+            table.insert(&[
+                Value::Int(lease.namespace),
+                Value::Text(&lease.key),
+                Value::BigInt(to.to_bigint()),
+                Value::Xid8(xid),
+            ]);
+            Written::Done
+        }
+    }
+}

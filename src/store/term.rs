@@ -1,0 +1,115 @@
+//! `fencing.term`: every term ever granted.
+
+use super::{LeaseId, token};
+use crate::pg::extension::oids;
+use crate::pg::snapshot::Latest;
+use crate::pg::table::{Access, Key, Read, Row, Table, Value, Written};
+use fencing_core::Token;
+use fencing_core::lease::{self, EndReason};
+use fencing_core::time::Instant;
+use pgrx::pg_sys::{Datum, Oid};
+
+/// A term's row.
+pub struct Term {
+    row: Row,
+    /// Its lease.
+    pub lease: LeaseId,
+    /// What decisions are made by.
+    pub record: lease::Term,
+    /// The role that acquired it.
+    pub role: Oid,
+    /// When it was to expire at its grant, or did at its end.
+    pub expires_at: Instant,
+}
+
+/// A term to be recorded.
+#[expect(missing_docs, reason = "named as the columns are")]
+pub struct NewTerm<'a> {
+    pub token: Token,
+    pub lease: &'a LeaseId,
+    pub holder: &'a [u8],
+    pub role: Oid,
+    pub request_id: Option<Datum>,
+    pub purpose: Option<&'a [u8]>,
+    pub acquired_at: Instant,
+    pub expires_at: Instant,
+}
+
+/// The end of a term.
+pub struct End {
+    /// How.
+    pub reason: EndReason,
+    /// Who, unless it merely lapsed.
+    pub by: Option<Oid>,
+    /// When.
+    pub at: Instant,
+    /// When that was seen.
+    pub observed_at: Instant,
+}
+
+/// The term of that token, as of now.
+pub fn read(token: Token) -> Option<Term> {
+    let table = Table::open(oids().term, Access::Read);
+    let snapshot = Latest::take();
+    table.find(oids().term_pkey, &[Key::BigInt(token.to_bigint())], Read::Latest(&snapshot)).map(from_row)
+}
+
+/// The highest token that any committed term has.
+pub fn highest() -> Option<Token> {
+    let row = Table::open(oids().term, Access::Read).last(oids().term_pkey, &Latest::take())?;
+    Some(token(row.bigint(1)))
+}
+
+fn from_row(row: Row) -> Term {
+    let record = lease::Term {
+        token: token(row.bigint(1)),
+        ended: EndReason::parse(&String::from_utf8_lossy(&row.text(14))),
+        superseded: row.raw(17).is_some(),
+    };
+    Term {
+        lease: LeaseId { namespace: row.int(2), key: row.text(3) },
+        record,
+        role: row.oid(7),
+        expires_at: row.bigint(12),
+        row,
+    }
+}
+
+/// Records a new term.
+pub fn insert(term: &NewTerm) {
+    Table::open(oids().term, Access::Write).insert(&[
+        Value::BigInt(term.token.to_bigint()),
+        Value::Int(term.lease.namespace),
+        Value::Text(&term.lease.key),
+        Value::BigInt(term.token.epoch()),
+        Value::BigInt(term.token.seq()),
+        Value::Text(term.holder),
+        Value::Oid(term.role),
+        term.request_id.map_or(Value::Null, Value::Raw),
+        term.purpose.map_or(Value::Null, Value::Text),
+        Value::Time(term.acquired_at),
+        Value::Time(term.acquired_at),
+        Value::Time(term.expires_at),
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+        Value::Null,
+    ]);
+}
+
+/// Records what the heartbeat row knew when the term ended, how it ended, and by whom it was
+/// superseded, as far as that is not recorded yet.
+pub fn close(term: &Term, last: &lease::Record, end: Option<&End>, superseded_by: Option<Token>) -> Written {
+    let mut changes = vec![(11, Value::Time(last.renewed_at)), (12, Value::Time(last.expires_at))];
+    if let Some(end) = end.filter(|_| term.record.ended.is_none()) {
+        changes.push((13, Value::Time(end.at)));
+        changes.push((14, Value::Text(end.reason.as_str().as_bytes())));
+        changes.push((15, end.by.map_or(Value::Null, Value::Oid)));
+        changes.push((16, Value::Time(end.observed_at)));
+    }
+    if let Some(next) = superseded_by {
+        changes.push((17, Value::BigInt(next.to_bigint())));
+    }
+    Table::open(oids().term, Access::Write).update(&term.row, &changes)
+}

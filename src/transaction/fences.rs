@@ -1,0 +1,158 @@
+//! Fences held by this transaction, and the terms accepted under them.
+
+use crate::pg::lock::{Mode, Tag};
+use crate::pg::{role, xact};
+use crate::store::LeaseId;
+use crate::store::namespace::Namespace;
+use fencing_core::Token;
+use pgrx::pg_sys::{CommandId, Oid};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// So many fences of one namespace a transaction locks one by one; then it locks the namespace, so
+/// that no statement exhausts the server's lock table.
+const FENCES_PER_NAMESPACE: usize = 256;
+
+/// A term that a write of this transaction was accepted under.
+#[derive(Clone)]
+pub struct Accepted {
+    /// The savepoint level whose rollback gives the lock back.
+    level: i32,
+    /// The term.
+    pub token: Token,
+    /// Its namespace, for the rule on expiry and for messages.
+    pub namespace: Rc<Namespace>,
+    /// The role that was checked.
+    user: Oid,
+    /// Whether the verdict may be relied on without reading anything again.
+    trusted: bool,
+}
+
+struct NamespaceLocks {
+    fences: usize,
+    whole: Option<i32>,
+}
+
+/// A lease that this transaction acquired.
+struct Acquired {
+    lease: LeaseId,
+    level: i32,
+    command: CommandId,
+}
+
+/// What is held.
+#[derive(Default)]
+pub struct Fences {
+    locked: HashMap<LeaseId, i32>,
+    namespaces: HashMap<i32, NamespaceLocks>,
+    accepted: HashMap<LeaseId, Accepted>,
+    acquired: Vec<Acquired>,
+}
+
+impl Fences {
+    /// How the fence of `lease` is to be locked, if this transaction doesn't hold it yet.
+    fn missing_lock(&self, lease: &LeaseId) -> Option<Tag> {
+        if self.locked.contains_key(lease) {
+            return None;
+        }
+        match self.namespaces.get(&lease.namespace) {
+            Some(locks) if locks.whole.is_some() => None,
+            Some(locks) if locks.fences >= FENCES_PER_NAMESPACE => Some(Tag::namespace(lease.namespace)),
+            _ => Some(Tag::fence(lease.namespace, &lease.key)),
+        }
+    }
+
+    fn locked(&mut self, lease: &LeaseId, level: i32) {
+        let locks = self.namespaces.entry(lease.namespace).or_insert(NamespaceLocks { fences: 0, whole: None });
+        if locks.fences >= FENCES_PER_NAMESPACE {
+            locks.whole = Some(level);
+        } else {
+            locks.fences += 1;
+            self.locked.insert(lease.clone(), level);
+        }
+    }
+
+    /// The term that was accepted for this lease, if the caller may rely on it as it is.
+    pub fn trusted(&self, lease: &LeaseId) -> Option<Token> {
+        let accepted = self.accepted.get(lease)?;
+        (accepted.trusted && accepted.user == role::outer_user()).then_some(accepted.token)
+    }
+
+    /// Records that a write was accepted.
+    pub fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>) {
+        let user = role::outer_user();
+        let level = self.accepted.get(lease).map_or_else(xact::nest_level, |earlier| earlier.level);
+        self.accepted.insert(lease.clone(), Accepted { level, token, namespace, user, trusted: true });
+    }
+
+    /// The next write under this lease is to be checked anew.
+    pub fn distrust(&mut self, lease: &LeaseId) {
+        if let Some(accepted) = self.accepted.get_mut(lease) {
+            accepted.trusted = false;
+        }
+    }
+
+    /// Every term that this transaction's writes depend on.
+    pub fn accepted(&self) -> Vec<(LeaseId, Accepted)> {
+        self.accepted.iter().map(|(lease, accepted)| (lease.clone(), accepted.clone())).collect()
+    }
+
+    /// Whether this transaction holds the fence of any lease.
+    pub fn any_held(&self) -> bool {
+        !self.namespaces.is_empty()
+    }
+
+    /// Whether this transaction holds this lease's fence, as a writer.
+    pub fn holds(&self, lease: &LeaseId) -> bool {
+        self.missing_lock(lease).is_none()
+    }
+
+    /// Records an acquisition by `command`.
+    pub fn acquired(&mut self, lease: LeaseId, command: CommandId) {
+        self.acquired.push(Acquired { lease, level: xact::nest_level(), command });
+    }
+
+    /// The command of this transaction that acquired the lease.
+    pub fn acquired_by(&self, lease: &LeaseId) -> Option<CommandId> {
+        self.acquired.iter().rev().find(|a| a.lease == *lease).map(|a| a.command)
+    }
+
+    /// Whether this transaction acquired any lease.
+    pub fn any_acquired(&self) -> bool {
+        !self.acquired.is_empty()
+    }
+
+    /// What a released savepoint held is its parent's.
+    pub fn reparent(&mut self, level: i32) {
+        let levels = self
+            .locked
+            .values_mut()
+            .chain(self.accepted.values_mut().map(|a| &mut a.level))
+            .chain(self.acquired.iter_mut().map(|a| &mut a.level))
+            .chain(self.namespaces.values_mut().filter_map(|n| n.whole.as_mut()));
+        for l in levels {
+            *l = (*l).min(level - 1);
+        }
+    }
+
+    /// What a rolled back savepoint locked is locked no more.
+    pub fn roll_back(&mut self, level: i32) {
+        self.accepted.retain(|_, a| a.level < level);
+        self.acquired.retain(|a| a.level < level);
+        self.locked.retain(|_, l| *l < level);
+        for (namespace, locks) in &mut self.namespaces {
+            locks.whole = locks.whole.filter(|l| *l < level);
+            locks.fences = self.locked.keys().filter(|lease| lease.namespace == *namespace).count();
+        }
+        self.namespaces.retain(|_, locks| locks.fences > 0 || locks.whole.is_some());
+    }
+}
+
+/// Locks the fence of a lease, shared, until the transaction ends; waits while the lease is being
+/// acquired.
+pub fn lock_shared(lease: &LeaseId) {
+    if let Some(tag) = super::with(|t| t.fences.missing_lock(lease)) {
+        tag.lock(Mode::Shared);
+        super::with(|t| t.fences.locked(lease, xact::nest_level()));
+    }
+}

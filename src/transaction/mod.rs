@@ -1,0 +1,87 @@
+//! What this transaction presents and holds. Lives in this backend's memory, follows savepoints,
+//! and is gone with the transaction: nothing here survives into the next client's.
+
+pub mod fences;
+pub mod presentation;
+
+use crate::pg::xact;
+use fences::Fences;
+use presentation::Presentation;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// The transaction's state.
+#[derive(Default)]
+pub struct Transaction {
+    /// Tokens presented.
+    pub presentation: Presentation,
+    /// Fences held and terms accepted under them.
+    pub fences: Fences,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Transaction> = RefCell::default();
+}
+
+/// Moves on whenever a verdict reached before may no longer hold: at a transaction's end, at a
+/// savepoint's rollback, on a changed presentation, after this transaction's own acquire or release.
+/// A guard's statement remembers the generation that its verdict was reached in. Read for each row;
+/// an atomic only because a static has to be.
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// The current generation.
+#[inline]
+pub fn generation() -> u64 {
+    GENERATION.load(Relaxed)
+}
+
+/// Verdicts reached so far must be reached anew.
+pub fn distrust_verdicts() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+/// Reads or changes the state. Not to be nested, and not to be held across a call that may run
+/// other code of this library.
+pub fn with<T>(body: impl FnOnce(&mut Transaction) -> T) -> T {
+    CURRENT.with_borrow_mut(body)
+}
+
+/// A statement has ended: the tokens that it presented inline are presented no more. May run in the
+/// middle of an abort, so it neither waits nor fails.
+pub fn statement_ended(statement: u64) {
+    CURRENT.with(|state| {
+        if let Ok(mut state) = state.try_borrow_mut() {
+            state.presentation.statement_ended(statement);
+        }
+    });
+}
+
+/// The transaction has ended, or been prepared.
+pub fn ended() {
+    distrust_verdicts();
+    // A panic may have left the state borrowed; it is replaced whole either way.
+    CURRENT.with(|state| {
+        if let Ok(mut state) = state.try_borrow_mut() {
+            *state = Transaction::default();
+        }
+    });
+}
+
+/// The innermost savepoint was released: what it did is its parent's now.
+pub fn savepoint_released() {
+    let level = xact::nest_level();
+    with(|t| {
+        t.presentation.reparent(level);
+        t.fences.reparent(level);
+    });
+}
+
+/// The innermost savepoint was rolled back, and the locks that it took are given back.
+pub fn savepoint_rolled_back() {
+    distrust_verdicts();
+    let level = xact::nest_level();
+    with(|t| {
+        t.presentation.roll_back(level);
+        t.fences.roll_back(level);
+    });
+}
