@@ -74,7 +74,8 @@ impl Value<'_> {
     }
 }
 
-/// A key to look a row up by: columns of an index, in order.
+/// A value to look a row up by. Passed with the number of its column in the table, in the order of
+/// the index.
 pub enum Key<'a> {
     /// integer
     Int(i32),
@@ -94,9 +95,9 @@ const F_OIDEQ: u32 = 184;
 const F_INT8EQ: u32 = 467;
 const F_UUID_EQ: u32 = 2956;
 
-fn scan_keys(keys: &[Key]) -> Vec<pg_sys::ScanKeyData> {
+fn scan_keys(keys: &[(i16, Key)]) -> Vec<pg_sys::ScanKeyData> {
     let mut out = vec![pg_sys::ScanKeyData::default(); keys.len()];
-    for (i, (entry, key)) in out.iter_mut().zip(keys).enumerate() {
+    for (entry, (column, key)) in out.iter_mut().zip(keys) {
         let (eq, datum) = match key {
             Key::Int(n) => (F_INT4EQ, (*n).into()),
             Key::BigInt(n) => (F_INT8EQ, (*n).into()),
@@ -106,7 +107,7 @@ fn scan_keys(keys: &[Key]) -> Vec<pg_sys::ScanKeyData> {
         };
         // SAFETY: fills one entry; the collation it sets is "C", as the indexed columns have it.
         unsafe {
-            pg_sys::ScanKeyInit(entry, i as i16 + 1, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
+            pg_sys::ScanKeyInit(entry, *column, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
         }
     }
     out
@@ -255,7 +256,7 @@ impl Table {
         Some(row)
     }
 
-    fn scan(&self, index: Oid, keys: &[Key], read: Read) -> Option<Row> {
+    fn scan(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
         let mut keys = scan_keys(keys);
         // SAFETY: the scan is ended before the keys and the relation go away.
         unsafe {
@@ -288,7 +289,7 @@ impl Table {
     }
 
     /// The row with that key, if there is one.
-    pub fn find(&self, index: Oid, keys: &[Key], read: Read) -> Option<Row> {
+    pub fn find(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
         self.scan(index, keys, read)
     }
 
@@ -308,7 +309,7 @@ impl Table {
     }
 
     /// Every row whose leading key columns match, in the index's order.
-    pub fn all(&self, index: Oid, keys: &[Key], snapshot: &Latest) -> Vec<Row> {
+    pub fn all(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest) -> Vec<Row> {
         let mut rows = Vec::new();
         self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
             rows.push(row);
@@ -320,7 +321,7 @@ impl Table {
     fn walk(
         &self,
         index: Oid,
-        keys: &[Key],
+        keys: &[(i16, Key)],
         direction: pg_sys::ScanDirection::Type,
         snapshot: &Latest,
         mut visit: impl FnMut(Row) -> ControlFlow<()>,

@@ -16,7 +16,7 @@ pub struct Fence {
 }
 
 fn find(table: &Table, lease: &LeaseId, read: Read) -> Option<Fence> {
-    let row = table.find(oids().fence_pkey, &[Key::Int(lease.namespace), Key::Text(&lease.key)], read)?;
+    let row = table.find(oids().fence_pkey, &[(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))], read)?;
     Some(Fence { token: token(row.bigint(3)), advanced_by: row.bigint(4) as u64, row })
 }
 

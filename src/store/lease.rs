@@ -51,7 +51,7 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
     // A version that was replaced after the snapshot: look again with a younger one.
     loop {
         let snapshot = Latest::take();
-        let keys = [Key::Int(lease.namespace), Key::Text(&lease.key)];
+        let keys = [(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))];
         let row = table.find(oids().lease_pkey, &keys, Read::Latest(&snapshot))?;
         if !row.outdated {
             return Some(from_row(row));
@@ -61,7 +61,8 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
 
 /// Every lease of a namespace.
 pub fn all(namespace: i32) -> Vec<(LeaseId, Lease)> {
-    let rows = Table::open(oids().lease, Access::Read).all(oids().lease_pkey, &[Key::Int(namespace)], &Latest::take());
+    let rows =
+        Table::open(oids().lease, Access::Read).all(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take());
     rows.into_iter().map(|row| (LeaseId { namespace, key: row.text(2) }, from_row(row))).collect()
 }
 

@@ -86,7 +86,7 @@ fn columns(row: &Row) -> Columns {
 
 fn find(name: &str) -> Option<Row> {
     let table = Table::open(oids().namespace, Access::Read);
-    table.find(oids().namespace_name_key, &[Key::Text(name.as_bytes())], Read::Latest(&Latest::take()))
+    table.find(oids().namespace_name_key, &[(2, Key::Text(name.as_bytes()))], Read::Latest(&Latest::take()))
 }
 
 /// The namespace of that name, from memory where nothing has changed.
@@ -119,7 +119,7 @@ pub fn require(name: &str) -> Result<Rc<Namespace>, Error> {
 /// The namespace of that number.
 pub fn by_id(id: i32) -> Option<Rc<Namespace>> {
     let table = Table::open(oids().namespace, Access::Read);
-    let row = table.find(oids().namespace_pkey, &[Key::Int(id)], Read::Latest(&Latest::take()))?;
+    let row = table.find(oids().namespace_pkey, &[(1, Key::Int(id))], Read::Latest(&Latest::take()))?;
     by_name(&String::from_utf8_lossy(&row.text(2)))
 }
 
@@ -173,7 +173,7 @@ pub fn alter(name: &str, change: impl FnOnce(Columns) -> Result<Columns, Error>)
 /// Removes a namespace and its access list. Under [`serialize`].
 pub fn remove(namespace: &Namespace) -> Result<(), Error> {
     let members = Table::open(oids().member, Access::Write);
-    for row in members.all(oids().member_pkey, &[Key::Int(namespace.id)], &Latest::take()) {
+    for row in members.all(oids().member_pkey, &[(1, Key::Int(namespace.id))], &Latest::take()) {
         members.delete(&row);
     }
     let written = match find(&namespace.name) {
@@ -198,7 +198,7 @@ fn expect_done(written: Written, name: &str) -> Result<(), Error> {
 /// Gives `role` a privilege; nothing happens if it has it.
 pub fn grant(namespace: i32, role: Oid, privilege: Privilege) {
     let table = Table::open(oids().member, Access::Serialize);
-    let keys = [Key::Int(namespace), Key::Oid(role), Key::Text(privilege.as_str().as_bytes())];
+    let keys = [(1, Key::Int(namespace)), (2, Key::Oid(role)), (3, Key::Text(privilege.as_str().as_bytes()))];
     if table.find(oids().member_pkey, &keys, Read::Latest(&Latest::take())).is_none() {
         table.insert(&[Value::Int(namespace), Value::Oid(role), Value::Text(privilege.as_str().as_bytes())]);
     }
@@ -209,7 +209,7 @@ pub fn permits(namespace: &Namespace, any_of: &[Privilege]) -> bool {
     let user = role::outer_user();
     role::is_superuser(user) || {
         let table = Table::open(oids().member, Access::Read);
-        table.all(oids().member_pkey, &[Key::Int(namespace.id)], &Latest::take()).iter().any(|row| {
+        table.all(oids().member_pkey, &[(1, Key::Int(namespace.id))], &Latest::take()).iter().any(|row| {
             let privilege = row.text(3);
             any_of.iter().any(|p| p.as_str().as_bytes() == privilege) && role::is_member(user, row.oid(2))
         })

@@ -11,7 +11,8 @@ use pgrx::pg_sys::{Datum, Oid};
 pub fn read(request_id: Datum, role: Oid, lease: &LeaseId) -> Option<Token> {
     let table = Table::open(oids().request, Access::Read);
     let snapshot = Latest::take();
-    let keys = [Key::Uuid(request_id), Key::Oid(role), Key::Int(lease.namespace), Key::Text(&lease.key)];
+    let keys =
+        [(1, Key::Uuid(request_id)), (2, Key::Oid(role)), (3, Key::Int(lease.namespace)), (4, Key::Text(&lease.key))];
     table.find(oids().request_pkey, &keys, Read::Latest(&snapshot)).map(|row| token(row.bigint(5)))
 }
 

@@ -51,7 +51,7 @@ pub struct End {
 pub fn read(token: Token) -> Option<Term> {
     let table = Table::open(oids().term, Access::Read);
     let snapshot = Latest::take();
-    table.find(oids().term_pkey, &[Key::BigInt(token.to_bigint())], Read::Latest(&snapshot)).map(from_row)
+    table.find(oids().term_pkey, &[(1, Key::BigInt(token.to_bigint()))], Read::Latest(&snapshot)).map(from_row)
 }
 
 /// The highest token that any committed term has.
