@@ -34,7 +34,7 @@ event() {
 
 # acquire NAME: leaves STATUS, TOKEN, SHOWN (the token for people), RETRY (seconds).
 acquire() {
-  must "$1" "SELECT status, token, fencing.format_token(token), holder, extract(epoch FROM retry_after)
+  must "$1" "SELECT status, token, CASE WHEN token IS NOT NULL THEN fencing.format_token(token) END, holder, extract(epoch FROM retry_after)
              FROM fencing.acquire('jobs', 'report-2026', holder => '$1')"
   IFS='|' read -r STATUS TOKEN SHOWN HOLDER RETRY <<<"$REPLY"
 }
