@@ -8,7 +8,7 @@ pub fn row_text(values: &[&[u8]]) -> Vec<u8> {
             out.push(b',');
         }
         let special = |b: &u8| matches!(b, b'"' | b'\\' | b'(' | b')' | b',') || is_space(*b);
-        if !value.is_empty() && !value.iter().any(|b| special(b)) {
+        if !value.is_empty() && !value.iter().any(special) {
             out.extend_from_slice(value);
             continue;
         }

@@ -56,7 +56,7 @@ struct Request {
 enum Attempt {
     Granted(Granted),
     Held {
-        by: Option<Lease>,
+        by: Option<Box<Lease>>,
         retry_after: Span,
     },
     CoolingDown {
@@ -67,6 +67,15 @@ enum Attempt {
     Over,
     /// Others changed the lease meanwhile.
     Again,
+}
+
+/// A lease that can be granted.
+struct Grantable {
+    /// The open epoch.
+    open: i64,
+    /// Its row; `None` if it was never granted, or dropped.
+    current: Option<Lease>,
+    now: Instant,
 }
 
 struct Granted {
@@ -159,7 +168,7 @@ fn require_alone() -> Result<(), Error> {
 
 fn attempt(request: &Request) -> Result<Attempt, Error> {
     // A look without locks: whoever can't win leaves no trace.
-    if let Err(outcome) = look(request)? {
+    if let Err(outcome) = look(request) {
         return Ok(outcome);
     }
     if !lock::try_enter_gate() {
@@ -197,18 +206,18 @@ fn who_has(fence: &Tag) -> Attempt {
 }
 
 /// The lease as it is now, if it can be granted; the outcome otherwise.
-fn look(request: &Request) -> Result<Result<(i64, Option<Lease>, Instant), Attempt>, Error> {
-    let Some(Coordinator::Open(open)) = epoch::coordinator() else { return Ok(Err(Attempt::Closed)) };
+fn look(request: &Request) -> Result<Grantable, Attempt> {
+    let Some(Coordinator::Open(open)) = epoch::coordinator() else { return Err(Attempt::Closed) };
     let current = lease::read(&request.lease);
     let now = coordinator_time(clock::now(), current.as_ref().map(|l| l.record.renewed_at));
     if let Some(outcome) = repeated(request, open, current.as_ref(), now) {
-        return Ok(Err(outcome));
+        return Err(outcome);
     }
-    Ok(match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
-        Grantability::Held { until } => Err(Attempt::Held { by: current, retry_after: until - now }),
+    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
+        Grantability::Held { until } => Err(Attempt::Held { by: current.map(Box::new), retry_after: until - now }),
         Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
-        Grantability::Grantable => Ok((open, current, now)),
-    })
+        Grantability::Grantable => Ok(Grantable { open, current, now }),
+    }
 }
 
 /// A request that was answered before gets the same term while it is current, and nothing after.
@@ -230,7 +239,7 @@ fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant)
 
 /// With gate, namespace and fence locked: looks again, and grants.
 fn locked(request: &Request) -> Result<Attempt, Error> {
-    let (open, current, now) = match look(request)? {
+    let Grantable { open, current, now } = match look(request) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
     };

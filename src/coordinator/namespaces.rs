@@ -134,7 +134,7 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
 fn guarded_table(namespace: &str) -> Option<String> {
     // SAFETY: a scan of pg_trigger with a catalog snapshot; the tuple is pinned while it is read.
     unsafe {
-        let table = pg_sys::table_open(pg_sys::Oid::from(pg_sys::TriggerRelationId), pg_sys::AccessShareLock as i32);
+        let table = pg_sys::table_open(pg_sys::TriggerRelationId, pg_sys::AccessShareLock as i32);
         let snapshot = std::ptr::null_mut();
         let scan = pg_sys::systable_beginscan(table, pg_sys::Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
         let mut found = None;

@@ -20,7 +20,10 @@ const TRUNCATE_TRIGGER: &str = "~fencing_truncate";
 /// A table that is about to get or lose a guard, locked against writers.
 struct Target {
     rel: pg_sys::Relation,
+    /// For messages.
     name: String,
+    /// For SQL.
+    quoted: String,
 }
 
 impl Target {
@@ -34,7 +37,7 @@ impl Target {
                     format!("relation with OID {} does not exist", relation.to_u32()),
                 ));
             }
-            Ok(Target { name: relation::quoted_name(rel), rel })
+            Ok(Target { name: relation::display_name(rel), quoted: relation::quoted_name(rel), rel })
         }
     }
 
@@ -80,7 +83,7 @@ impl Target {
         if unsafe { owns(self.oid(), role::current_user()) } {
             return Ok(());
         }
-        Err(Error::new(Code::InsufficientPrivilege, format!("must be owner of table {}", self.name)))
+        Err(Error::new(Code::InsufficientPrivilege, format!("must be owner of table \"{}\"", self.name)))
     }
 
     /// Old-style inheritance: a parent's row triggers don't fire for its children.
@@ -156,7 +159,7 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
             .detail("It takes part in table inheritance, where a parent's triggers don't fire for its children."));
     }
     if target.guard()?.is_some() {
-        return Err(Error::new(Code::DuplicateObject, format!("table {} is already guarded", target.name))
+        return Err(Error::new(Code::DuplicateObject, format!("table \"{}\" is already guarded", target.name))
             .hint("Remove its guard first: SELECT fencing.unprotect('table')."));
     }
     if definition.statement_level {
@@ -249,7 +252,7 @@ fn require_plain(target: &Target, definition: &Definition) -> Result<(), Error> 
 fn check_inline_column(table: &Target, guard: &Guard) -> Result<(), Error> {
     let Some(name) = &guard.definition.present_column else { return Ok(()) };
     let refuse = |what: &str, hint: &str| {
-        Err(Error::new(Code::InvalidColumnDefinition, format!("column \"{name}\" of table {} {what}", table.name))
+        Err(Error::new(Code::InvalidColumnDefinition, format!("column \"{name}\" of table \"{}\" {what}", table.name))
             .detail("The inline column presents a token and is always stored as NULL.")
             .hint(hint))
     };
@@ -263,7 +266,7 @@ fn check_inline_column(table: &Target, guard: &Guard) -> Result<(), Error> {
     if table.form().relkind as u8 == pg_sys::RELKIND_RELATION && has_values(table, guard.present_column) {
         return Err(Error::new(
             Code::CheckViolation,
-            format!("column \"{name}\" of table {} has stored values", table.name),
+            format!("column \"{name}\" of table \"{}\" has stored values", table.name),
         )
         .detail("What can be read back from a row must not present anything.")
         .hint("Set the column to NULL in every row first."));
@@ -301,17 +304,17 @@ fn create_triggers(target: &Target, tables: &[Oid], definition: &Definition) -> 
              ALTER TABLE {table} ENABLE ALWAYS TRIGGER {name};\n"
         )
     };
-    let table = target.name.as_str();
+    let table = target.quoted.as_str();
     let mut sql = String::new();
     if !definition.statement_level {
         sql += &create(table, ROW_TRIGGER, "INSERT OR UPDATE OR DELETE", "ROW", "guard_row");
     }
     for table in tables {
         let table = Target::open(*table)?;
-        sql += &create(&table.name, TRUNCATE_TRIGGER, "TRUNCATE", "STATEMENT", "guard_truncate");
+        sql += &create(&table.quoted, TRUNCATE_TRIGGER, "TRUNCATE", "STATEMENT", "guard_truncate");
         if matches!(definition.key, KeySource::Fixed(_)) {
             sql +=
-                &create(&table.name, STATEMENT_TRIGGER, "INSERT OR UPDATE OR DELETE", "STATEMENT", "guard_statement");
+                &create(&table.quoted, STATEMENT_TRIGGER, "INSERT OR UPDATE OR DELETE", "STATEMENT", "guard_statement");
         }
     }
     Ok(sql)
@@ -323,17 +326,17 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     let target = Target::open(relation)?;
     target.require_owner()?;
     let Some(definition) = target.guard()? else {
-        return Err(Error::new(Code::UndefinedObject, format!("table {} is not guarded", target.name))
+        return Err(Error::new(Code::UndefinedObject, format!("table \"{}\" is not guarded", target.name))
             .hint("SELECT * FROM fencing.guards lists the guarded tables."));
     };
     if let Some(namespace) = namespace::by_name(&definition.namespace) {
         namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     }
-    let mut sql = format!("DROP TRIGGER IF EXISTS {} ON {};\n", quote_identifier(ROW_TRIGGER), target.name);
+    let mut sql = format!("DROP TRIGGER IF EXISTS {} ON {};\n", quote_identifier(ROW_TRIGGER), target.quoted);
     for table in target.with_partitions() {
         let table = Target::open(table)?;
         for trigger in [STATEMENT_TRIGGER, TRUNCATE_TRIGGER] {
-            sql += &format!("DROP TRIGGER IF EXISTS {} ON {};\n", quote_identifier(trigger), table.name);
+            sql += &format!("DROP TRIGGER IF EXISTS {} ON {};\n", quote_identifier(trigger), table.quoted);
         }
     }
     Ok(Answer::Execute(sql, extension::oids().owner))

@@ -92,16 +92,17 @@ unsafe fn check_columns(
     inline: Option<i64>,
 ) -> Result<Option<Token>, Error> {
     // SAFETY: the caller's: tuples of this descriptor.
-    let moves = match old {
-        Some(old) => unsafe { !same_key(statement, row, old, descriptor)? },
-        None => {
-            // SAFETY: as above.
-            unsafe { read_key(statement, row, descriptor)? };
-            false
+    let moves = unsafe {
+        read_key(statement, row, descriptor, |s| &mut s.row_key)?;
+        match old {
+            Some(old) => {
+                read_key(statement, old, descriptor, |s| &mut s.old_key)?;
+                statement.row_key != statement.old_key
+            }
+            None => false,
         }
     };
-    // The new row's key is in `scratch` now.
-    if !moves && statement.scratch == statement.key && settled(statement) && agrees(statement, inline) {
+    if !moves && statement.row_key == statement.key && settled(statement) && agrees(statement, inline) {
         return Ok(statement.token);
     }
     let generation = transaction::generation();
@@ -124,7 +125,7 @@ unsafe fn check_columns(
         // SAFETY: as above.
         unsafe { ask(data, statement, &key, inline)? }
     };
-    std::mem::swap(&mut statement.key, &mut statement.scratch);
+    std::mem::swap(&mut statement.key, &mut statement.row_key);
     remember(statement, generation, accepted);
     Ok(accepted)
 }
@@ -153,34 +154,25 @@ fn remember(statement: &mut Statement, generation: u64, accepted: Option<Token>)
     statement.user = crate::pg::role::outer_user();
 }
 
-/// Reads the key columns' values of `tuple` into `scratch`. NULL is refused.
-unsafe fn read_key(statement: &mut Statement, tuple: HeapTuple, descriptor: TupleDesc) -> Result<(), Error> {
-    statement.scratch.clear();
+/// Reads the key columns' values of `tuple` into one of the statement's buffers. NULL is refused.
+unsafe fn read_key(
+    statement: &mut Statement,
+    tuple: HeapTuple,
+    descriptor: TupleDesc,
+    buffer: fn(&mut Statement) -> &mut Vec<u8>,
+) -> Result<(), Error> {
+    let mut key = std::mem::take(buffer(statement));
+    key.clear();
     for &(number, kind) in &statement.guard.key_columns {
         // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
         let Some(value) = (unsafe { column(tuple, number, descriptor) }) else {
             return Err(null_key(statement, number));
         };
         // SAFETY: as above.
-        unsafe { kind.append_raw(value, &mut statement.scratch) };
+        unsafe { kind.append_raw(value, &mut key) };
     }
+    *buffer(statement) = key;
     Ok(())
-}
-
-/// Whether two rows have the same key; that of `row` is in `scratch` afterwards.
-unsafe fn same_key(
-    statement: &mut Statement,
-    row: HeapTuple,
-    old: HeapTuple,
-    descriptor: TupleDesc,
-) -> Result<bool, Error> {
-    // SAFETY: the caller's: tuples of this descriptor.
-    unsafe {
-        read_key(statement, old, descriptor)?;
-        let old_key = std::mem::take(&mut statement.scratch);
-        read_key(statement, row, descriptor)?;
-        Ok(old_key == statement.scratch)
-    }
 }
 
 fn null_key(statement: &Statement, number: i32) -> Error {

@@ -27,8 +27,10 @@ pub struct Statement {
     pub token: Option<Token>,
     /// The key columns' values in that row.
     pub key: Vec<u8>,
-    /// For the row at hand.
-    pub scratch: Vec<u8>,
+    /// Those of the row at hand.
+    pub row_key: Vec<u8>,
+    /// Those of the row that it replaces.
+    pub old_key: Vec<u8>,
     /// Whether any of its rows presented a token inline.
     pub presented_inline: bool,
     /// Warned of already, where the guard only observes.
@@ -58,7 +60,8 @@ impl Statement {
             user: Oid::INVALID,
             token: None,
             key: Vec::new(),
-            scratch: Vec::new(),
+            row_key: Vec::new(),
+            old_key: Vec::new(),
             presented_inline: false,
             warned: false,
         }));

@@ -179,7 +179,7 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         }
         KeySource::Columns(_) => {
             // SAFETY: the call's relation is open.
-            let table = unsafe { relation::quoted_name((*data).tg_relation) };
+            let table = unsafe { relation::display_name((*data).tg_relation) };
             let error =
                 Error::new(Code::MissingToken, format!("cannot truncate table \"{table}\" under fencing tokens"))
                     .detail("Its rows belong to one lease per key; TRUNCATE names none of them.")
@@ -222,7 +222,7 @@ pub unsafe fn settle(
         Verdict::Admitted => Ok(None),
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
-            let table = unsafe { relation::quoted_name((*data).tg_relation) };
+            let table = unsafe { relation::display_name((*data).tg_relation) };
             let error = why.error(&subject.describe(), Some(&table));
             if !observe {
                 return Err(error);

@@ -93,6 +93,21 @@ pub unsafe fn name(relation: pg_sys::Relation) -> String {
     text::from_server(name.to_bytes())
 }
 
+/// The name of an open relation, with its schema, for messages.
+///
+/// # Safety
+/// `relation` must be open.
+pub unsafe fn display_name(relation: pg_sys::Relation) -> String {
+    // SAFETY: the caller's promise; a catalog look-up; null where the schema is gone.
+    unsafe {
+        let schema = pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace);
+        if schema.is_null() {
+            return name(relation);
+        }
+        format!("{}.{}", text::from_server(CStr::from_ptr(schema).to_bytes()), name(relation))
+    }
+}
+
 /// The name of an open relation, with its schema and quoted for SQL.
 ///
 /// # Safety
@@ -181,11 +196,11 @@ impl KeyType {
                     out.extend_from_slice(&datum.value().to_ne_bytes());
                 }
                 KeyType::Uuid => out.extend_from_slice(std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), 16)),
-                KeyType::Text | KeyType::Literal => {
-                    let bytes = self.text(datum);
+                KeyType::Text => text::with_bytes(datum, |bytes| {
                     out.extend_from_slice(&bytes.len().to_ne_bytes());
-                    out.extend_from_slice(&bytes);
-                }
+                    out.extend_from_slice(bytes);
+                }),
+                KeyType::Literal => out.extend_from_slice(&self.text(datum)),
             }
         }
     }

@@ -39,11 +39,24 @@ pub fn to_server_cstr(text: &str) -> *const c_char {
 /// # Safety
 /// `datum` must be a non-null `text` (or `varchar`, `bpchar`) datum.
 pub unsafe fn bytes_of(datum: pg_sys::Datum) -> Vec<u8> {
+    // SAFETY: the caller's promise.
+    unsafe { with_bytes(datum, <[u8]>::to_vec) }
+}
+
+/// As [`bytes_of`], without copying what is stored plainly.
+///
+/// # Safety
+/// As [`bytes_of`].
+pub unsafe fn with_bytes<T>(datum: pg_sys::Datum, body: impl FnOnce(&[u8]) -> T) -> T {
+    use pgrx::varlena::{varatt_is_1b, varatt_is_1b_e, varatt_is_4b_u, vardata_any, varsize_any_exhdr};
     // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a readable varlena.
     unsafe {
-        let varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
-        let data = pgrx::varlena::vardata_any(varlena).cast::<u8>();
-        std::slice::from_raw_parts(data, pgrx::varlena::varsize_any_exhdr(varlena)).to_vec()
+        let mut varlena = datum.cast_mut_ptr();
+        let plain = varatt_is_4b_u(varlena) || varatt_is_1b(varlena) && !varatt_is_1b_e(varlena);
+        if !plain {
+            varlena = pg_sys::pg_detoast_datum_packed(varlena);
+        }
+        body(std::slice::from_raw_parts(vardata_any(varlena).cast::<u8>(), varsize_any_exhdr(varlena)))
     }
 }
 
