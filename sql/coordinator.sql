@@ -42,7 +42,7 @@ CREATE FUNCTION fencing.renew(
 COMMENT ON FUNCTION fencing.renew(bigint, interval) IS
     'Extends a current term by ttl (null: the ttl it was acquired with) from now: renewed, or why it is over, or indeterminate. Takes no fence lock and never waits';
 
-CREATE FUNCTION fencing.release(token bigint)
+CREATE FUNCTION fencing.release(token bigint, OUT status text)
     RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_release';
 COMMENT ON FUNCTION fencing.release(bigint) IS
     'Gives a current term back: released, or why it is already over, or indeterminate. May be the last step of the holder''s last writing transaction';
@@ -55,7 +55,7 @@ CREATE FUNCTION fencing.inspect(
 COMMENT ON FUNCTION fencing.inspect(text, text) IS
     'One row on a lease: state is free, held, expired, cooling_down or closed; blocked_by names the processes that stand in the way of its next acquire (0: a prepared transaction). Needs hold, observe or administer';
 
-CREATE FUNCTION fencing.check_token(token bigint)
+CREATE FUNCTION fencing.check_token(token bigint, OUT status text)
     RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_check_token';
 COMMENT ON FUNCTION fencing.check_token(bigint) IS
     'What has become of a term: current, expired, superseded, released, revoked, session_lost, deleted, epoch_closed or unknown. Advisory: only a guard or assert_current decides';

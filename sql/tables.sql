@@ -1,3 +1,20 @@
+-- A schema of that name that somebody else made beforehand stays theirs: they could add functions
+-- to it that callers take for the extension's.
+DO $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM pg_catalog.pg_namespace AS n
+         WHERE n.nspname OPERATOR(pg_catalog.=) 'fencing'
+           AND pg_catalog.pg_get_userbyid(n.nspowner) OPERATOR(pg_catalog.=) CURRENT_USER)
+    THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'invalid_schema_name',
+            MESSAGE = 'schema "fencing" belongs to another role',
+            HINT = 'Drop or rename it; CREATE EXTENSION makes the schema itself.';
+    END IF;
+END
+$$;
+
 -- Tables: what the coordinator remembers. Everything here is safety state, read and written by the
 -- library below SQL; nobody else may change it (see "refusal" at the end).
 
