@@ -54,5 +54,11 @@ build() {
 up_to_date && exit
 "$here/setup.sh"
 writable_dir "$TARGET/package"
+# One at a time: two builds of a variant would pull the package from under each other.
+if command -v flock >/dev/null; then
+  exec 9>"$TARGET/package/.lock"
+  flock 9
+  up_to_date && exit
+fi
 step "$TARGET/build-$variant.log" "building fencing ($variant, PostgreSQL $PG_MAJOR)" build ||
   die "the build failed: see $TARGET/build-$variant.log"

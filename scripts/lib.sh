@@ -38,7 +38,8 @@ step() {
   : >"$log"
   tick "$label" "$start" &
   ticker=$!
-  "$@" >>"$log" 2>&1 </dev/null || status=$?
+  # A backtrace would hide the error, and get into a server's messages.
+  RUST_BACKTRACE=0 "$@" >>"$log" 2>&1 </dev/null || status=$?
   kill "$ticker" 2>/dev/null || true
   wait "$ticker" 2>/dev/null || true
   [ ! -t 1 ] || printf '\r\033[K'

@@ -37,8 +37,8 @@ cargo_suite() {
 
 cargo_suite_log() {
   local log=$TARGET/test-$2.log status=0
-  (unset RUST_BACKTRACE && STEP_TAIL=0 step "$log" "cargo test -p $1" \
-    cargo test --manifest-path "$ROOT/Cargo.toml" -p "$1" --no-fail-fast -- ${3:+"$3"}) || status=$?
+  STEP_TAIL=0 step "$log" "cargo test -p $1" \
+    cargo test --manifest-path "$ROOT/Cargo.toml" -p "$1" --no-fail-fast -- ${3:+"$3"} || status=$?
   echo "exit status $status" >>"$log"
 }
 
