@@ -7,7 +7,9 @@
 use super::{required, required_bytes};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
-use crate::pg::table::{Value, Written, sequence};
+use crate::pg::sequence;
+use crate::pg::table::Written;
+use crate::pg::value::Value;
 use crate::pg::{clock, extension, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};

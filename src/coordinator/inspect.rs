@@ -3,7 +3,7 @@
 use super::{required, required_bytes};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
-use crate::pg::table::Value;
+use crate::pg::value::Value;
 use crate::pg::{clock, text};
 use crate::store::lease::Lease;
 use crate::store::namespace::{self, Privilege};

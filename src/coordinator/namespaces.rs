@@ -2,6 +2,7 @@
 
 use super::required;
 use crate::epoch;
+use crate::guard;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
@@ -12,7 +13,6 @@ use fencing_core::definition::Definition;
 use fencing_core::lease::Policy;
 use fencing_core::name::{self, Interval};
 use fencing_core::{Code, Error};
-use pgrx::pg_sys;
 
 /// `create_namespace(name, ttl, max_ttl, on_expiry, min_hold, cool_down, ephemeral, notify)`
 pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
@@ -132,35 +132,9 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// A table whose guard names the namespace.
 fn guarded_table(namespace: &str) -> Option<String> {
-    // SAFETY: a scan of pg_trigger with a catalog snapshot; the tuple is pinned while it is read.
-    unsafe {
-        let table = pg_sys::table_open(pg_sys::TriggerRelationId, pg_sys::AccessShareLock as i32);
-        let snapshot = std::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(table, pg_sys::Oid::INVALID, false, snapshot, 0, std::ptr::null_mut());
-        let mut found = None;
-        while found.is_none() {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
-            let mut null = false;
-            let column = pg_sys::Anum_pg_trigger_tgargs as i32;
-            let arguments = pg_sys::htup::heap_getattr(tuple, column, (*table).rd_att, &mut null);
-            if !null && names(&crate::pg::text::bytes_of(arguments), namespace) {
-                found = Some(relation::name_of((*form).tgrelid));
-            }
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
-        found
-    }
-}
-
-fn names(arguments: &[u8], namespace: &str) -> bool {
-    let arguments: Vec<_> = arguments.split(|b| *b == 0).map(crate::pg::text::from_server).collect();
-    let arguments = arguments.strip_suffix(&[String::new()]).unwrap_or(&arguments);
-    Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace)
+    let names = |arguments: &[String]| Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace);
+    let guards = relation::triggers_named(guard::TRUNCATE_TRIGGER);
+    guards.into_iter().find(|(_, arguments)| names(arguments)).map(|(table, _)| relation::quoted_name(table))
 }
 
 /// `grant_namespace(name, role, privilege)`

@@ -5,7 +5,8 @@
 
 use super::token;
 use crate::pg::entry::{Answer, Args};
-use crate::pg::table::{Value, Written};
+use crate::pg::table::Written;
+use crate::pg::value::Value;
 use crate::pg::{clock, role, xact};
 use crate::store::lease::{self, Lease};
 use crate::store::namespace;

@@ -2,8 +2,8 @@
 
 use super::token;
 use crate::pg::entry::{Answer, Args};
-use crate::pg::table::Value;
 use crate::pg::text;
+use crate::pg::value::Value;
 use fencing_core::{Code, Error, Token};
 
 fn parse(args: &Args) -> Result<Token, Error> {

@@ -2,11 +2,11 @@
 
 mod lineage;
 
-use crate::pg::table::sequence;
-use crate::pg::{clock, extension, role};
+use crate::pg::sequence;
+use crate::pg::{clock, extension, role, server};
 use crate::store::epoch::{NewEpoch, insert, last};
 use fencing_core::{Code, Error, epoch};
-use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_sys};
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
@@ -37,7 +37,7 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
 
 /// The first sequence number is drawn at random below this, so that two clusters don't issue equal
 /// tokens by accident.
-const FIRST_SEQ_BELOW: i64 = 1 << 36;
+const FIRST_SEQ_BELOW: u64 = 1 << 36;
 
 /// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
 pub fn open_first() -> Result<(), Error> {
@@ -49,34 +49,16 @@ pub fn open_first() -> Result<(), Error> {
     // A sequence that was moved before, by an opening that was rolled back, may have issued tokens
     // that reached a client: it is never set back.
     if sequence::is_fresh(extension::oids().term_seq) {
-        sequence::start_at(extension::oids().term_seq, 1 + (random_u64() >> 1) as i64 % FIRST_SEQ_BELOW);
+        let start = u64::from_ne_bytes(server::random()) % FIRST_SEQ_BELOW;
+        sequence::start_at(extension::oids().term_seq, 1 + start as i64);
     }
-    // SAFETY: 16 bytes of palloc'ed memory, filled before use.
-    let identity = unsafe {
-        let uuid = pg_sys::palloc(16).cast::<u8>();
-        let bytes = (u128::from(random_u64()) << 64 | u128::from(random_u64())).to_be_bytes();
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), uuid, 16);
-        // Version 4, variant 1.
-        *uuid.add(6) = *uuid.add(6) & 0x0f | 0x40;
-        *uuid.add(8) = *uuid.add(8) & 0x3f | 0x80;
-        pg_sys::Datum::from(uuid)
-    };
     insert(&NewEpoch {
         epoch: number,
-        identity,
+        identity: server::random_uuid(),
         opened_at: now,
         reason: "first namespace",
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
     Ok(())
-}
-
-fn random_u64() -> u64 {
-    let mut bytes = [0u8; 8];
-    // SAFETY: room for as many bytes as asked for.
-    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), bytes.len()) } {
-        pgrx::error!("could not get random bytes");
-    }
-    u64::from_ne_bytes(bytes)
 }

@@ -9,11 +9,12 @@ mod statement;
 mod trigger;
 
 pub use commit::{before_commit, before_prepare, define_settings};
+pub use protect::TRUNCATE_TRIGGER;
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
-use crate::pg::relation::KeyType;
-use crate::pg::table::Value;
-use crate::pg::{report, text, xact};
+use crate::pg::key_type::KeyType;
+use crate::pg::value::Value;
+use crate::pg::{relation, report, text, xact};
 use crate::{finfo, sql_function, transaction};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
@@ -95,9 +96,7 @@ fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
 /// `guard_definition(arguments)`: for the view `guards`.
 fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
     let arguments = args.bytes(0).ok_or_else(|| Error::null("arguments"))?;
-    let arguments: Vec<_> =
-        arguments.strip_suffix(&[0]).unwrap_or(&arguments).split(|b| *b == 0).map(text::from_server).collect();
-    let d = Definition::parse(&arguments)?;
+    let d = Definition::parse(&relation::split_arguments(&arguments))?;
     let text = |s: &str| Value::Raw(text::datum_of_str(s));
     let optional = |s: &Option<String>| s.as_deref().map_or(Value::Null, text);
     let (key, columns) = match &d.key {

@@ -1,13 +1,13 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
-use crate::pg::relation::{self, Column, KeyType};
-use crate::pg::{extension, text};
+use crate::pg::extension;
+use crate::pg::key_type::KeyType;
+use crate::pg::relation::{Column, Relation, Trigger};
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::rc::Rc;
 
 /// A guard, resolved.
@@ -28,25 +28,15 @@ thread_local! {
     static CACHE: RefCell<HashMap<Oid, (u64, Rc<Guard>)>> = RefCell::default();
 }
 
-/// The guard that a trigger stands for, from memory where no relation has changed.
-///
-/// # Safety
-/// `relation` must be open and `trigger` one of its triggers.
-pub unsafe fn of_trigger(relation: pg_sys::Relation, trigger: *mut pg_sys::Trigger) -> Result<Rc<Guard>, Error> {
+/// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
+pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Error> {
     let version = extension::relations_version();
-    // SAFETY: the caller's promise.
-    let oid = unsafe { (*trigger).tgoid };
+    let oid = trigger.oid();
     let cached = CACHE.with_borrow(|cache| cache.get(&oid).filter(|(v, _)| *v == version).map(|(_, g)| g.clone()));
     if let Some(guard) = cached {
         return Ok(guard);
     }
-    // SAFETY: the caller's promise; trigger arguments are NUL-terminated.
-    let guard = unsafe {
-        let count = (*trigger).tgnargs as usize;
-        let arguments: Vec<_> =
-            (0..count).map(|i| text::from_server(CStr::from_ptr(*(*trigger).tgargs.add(i)).to_bytes())).collect();
-        Rc::new(resolve(relation, Definition::parse(&arguments)?)?)
-    };
+    let guard = Rc::new(resolve(relation, Definition::parse(&trigger.arguments())?)?);
     CACHE.with_borrow_mut(|cache| {
         // Dropped triggers leave entries behind: start afresh now and then.
         if cache.len() > 1000 {
@@ -59,36 +49,32 @@ pub unsafe fn of_trigger(relation: pg_sys::Relation, trigger: *mut pg_sys::Trigg
 
 /// Looks the definition's columns up in a table. A column that is missing or unfit is an error: a
 /// guard that can't read its key or token lets nothing pass.
-///
-/// # Safety
-/// `relation` must be open.
-pub unsafe fn resolve(relation: pg_sys::Relation, definition: Definition) -> Result<Guard, Error> {
-    // SAFETY: the caller's promise.
-    let column = |name: &str| unsafe { relation::column(relation, name) };
+pub fn resolve(relation: &Relation, definition: Definition) -> Result<Guard, Error> {
     let mut key_columns = Vec::new();
     if let KeySource::Columns(names) = &definition.key {
         for name in names {
-            let found = column(name)?;
+            let found = relation.column(name)?;
             refuse_generated(name, &found)?;
             key_columns.push((found.number, key_type(name, &found)?));
         }
     }
-    let mut token_column = 0;
-    if let Some(name) = &definition.token_column {
-        let found = column(name)?;
-        refuse_generated(name, &found)?;
-        require_bigint(name, &found)?;
-        token_column = found.number;
-    }
-    let (mut present_column, mut present_has_default) = (0, false);
-    if let Some(name) = &definition.present_column {
-        let found = column(name)?;
-        refuse_generated(name, &found)?;
-        require_bigint(name, &found)?;
-        present_column = found.number;
-        present_has_default = found.has_default;
-    }
-    Ok(Guard { definition, key_columns, token_column, present_column, present_has_default })
+    let token_column = |name: &Option<String>| {
+        name.as_ref().map_or(Ok(None), |name| {
+            let found = relation.column(name)?;
+            refuse_generated(name, &found)?;
+            require_bigint(name, &found)?;
+            Ok::<_, Error>(Some(found))
+        })
+    };
+    let stamped = token_column(&definition.token_column)?;
+    let inline = token_column(&definition.present_column)?;
+    Ok(Guard {
+        key_columns,
+        token_column: stamped.map_or(0, |c| c.number),
+        present_column: inline.as_ref().map_or(0, |c| c.number),
+        present_has_default: inline.is_some_and(|c| c.has_default),
+        definition,
+    })
 }
 
 fn refuse_generated(name: &str, column: &Column) -> Result<(), Error> {

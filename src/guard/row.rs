@@ -3,7 +3,7 @@
 use super::check::check;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
-use crate::pg::relation::KeyType;
+use crate::pg::key_type::KeyType;
 use crate::pg::xact;
 use crate::transaction;
 use fencing_core::definition::KeySource;

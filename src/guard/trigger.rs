@@ -6,7 +6,8 @@ use super::resolve;
 use super::row::check_row;
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
-use crate::pg::{relation, report, xact};
+use crate::pg::relation::{Relation, Trigger};
+use crate::pg::{report, xact};
 use crate::{finfo, transaction};
 use fencing_core::admission::{Rejection, Verdict};
 use fencing_core::definition::KeySource;
@@ -137,7 +138,8 @@ unsafe fn statement_of<'a>(
         let flinfo = (*fcinfo).flinfo;
         let mut statement = (*flinfo).fn_extra.cast::<Statement>();
         if statement.is_null() {
-            let guard = resolve::of_trigger((*data).tg_relation, (*data).tg_trigger)?;
+            let (relation, trigger) = (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger));
+            let guard = resolve::of_trigger(&relation, trigger)?;
             statement = Statement::install(flinfo, guard, xact::is_apply_worker());
         }
         Ok(&mut *statement)
@@ -179,7 +181,7 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         }
         KeySource::Columns(_) => {
             // SAFETY: the call's relation is open.
-            let table = unsafe { relation::display_name((*data).tg_relation) };
+            let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
             let error =
                 Error::new(Code::MissingToken, format!("cannot truncate table \"{table}\" under fencing tokens"))
                     .detail("Its rows belong to one lease per key; TRUNCATE names none of them.")
@@ -222,7 +224,7 @@ pub unsafe fn settle(
         Verdict::Admitted => Ok(None),
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
-            let table = unsafe { relation::display_name((*data).tg_relation) };
+            let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
             let error = why.error(&subject.describe(), Some(&table));
             if !observe {
                 return Err(error);

@@ -6,8 +6,8 @@
 //! SQLSTATE; see [`super::report`].
 
 use super::report::Raise;
-use super::table::Value;
 use super::text;
+use super::value::Value;
 use fencing_core::name::Interval;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Datum, Oid};

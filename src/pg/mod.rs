@@ -4,11 +4,15 @@
 pub mod clock;
 pub mod entry;
 pub mod extension;
+pub mod key_type;
 pub mod lock;
 pub mod relation;
 pub mod report;
 pub mod role;
+pub mod sequence;
+pub mod server;
 pub mod snapshot;
 pub mod table;
 pub mod text;
+pub mod value;
 pub mod xact;

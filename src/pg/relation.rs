@@ -1,9 +1,10 @@
-//! Other people's tables: their columns.
+//! Other people's tables: what guarding them needs to know.
 
-use super::{entry, text};
+use super::{role, text};
 use fencing_core::{Code, Error};
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
+use std::ops::Deref;
 
 /// A column of a table.
 pub struct Column {
@@ -19,6 +20,250 @@ pub struct Column {
     pub is_not_null: bool,
 }
 
+/// Kinds of table that can be told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// An ordinary table of the access method heap.
+    Heap,
+    /// A partitioned table.
+    Partitioned,
+    /// An ordinary table of another access method.
+    OtherMethod,
+    /// Anything else.
+    Other,
+}
+
+/// A table that is open for as long as this is in use.
+#[derive(Clone, Copy)]
+pub struct Relation(pg_sys::Relation);
+
+/// A trigger of an open table.
+#[derive(Clone, Copy)]
+pub struct Trigger(*mut pg_sys::Trigger);
+
+impl Trigger {
+    /// # Safety
+    /// `trigger` must be a trigger of an open relation, and be used no longer than that is open.
+    pub unsafe fn new(trigger: *mut pg_sys::Trigger) -> Trigger {
+        Trigger(trigger)
+    }
+
+    /// Its oid.
+    pub fn oid(self) -> Oid {
+        // SAFETY: `new`'s promise.
+        unsafe { (*self.0).tgoid }
+    }
+
+    /// Its name, in the server's encoding.
+    pub fn name(self) -> Vec<u8> {
+        // SAFETY: `new`'s promise; NUL-terminated.
+        unsafe { CStr::from_ptr((*self.0).tgname) }.to_bytes().to_vec()
+    }
+
+    /// Its arguments.
+    pub fn arguments(self) -> Vec<String> {
+        // SAFETY: `new`'s promise; as many as it says, NUL-terminated.
+        unsafe {
+            let count = (*self.0).tgnargs as usize;
+            (0..count).map(|i| text::from_server(CStr::from_ptr(*(*self.0).tgargs.add(i)).to_bytes())).collect()
+        }
+    }
+}
+
+impl Relation {
+    /// # Safety
+    /// `relation` must be open, and stay open while this is in use.
+    pub unsafe fn new(relation: pg_sys::Relation) -> Relation {
+        Relation(relation)
+    }
+
+    fn form(&self) -> &pg_sys::FormData_pg_class {
+        // SAFETY: the relation is open.
+        unsafe { &*(*self.0).rd_rel }
+    }
+
+    /// Its oid.
+    pub fn oid(&self) -> Oid {
+        // SAFETY: the relation is open.
+        unsafe { (*self.0).rd_id }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        name(&self.form().relname)
+    }
+
+    /// Its schema's name.
+    fn schema(&self) -> Option<String> {
+        // SAFETY: a catalog look-up; null where the schema is gone.
+        unsafe {
+            let schema = pg_sys::get_namespace_name(self.form().relnamespace);
+            (!schema.is_null()).then(|| text::from_server(CStr::from_ptr(schema).to_bytes()))
+        }
+    }
+
+    /// Its name with its schema, for messages.
+    pub fn display_name(&self) -> String {
+        self.schema().map_or_else(|| self.name(), |schema| format!("{schema}.{}", self.name()))
+    }
+
+    /// The same, quoted for SQL.
+    pub fn quoted_name(&self) -> String {
+        quoted_name(self.oid())
+    }
+
+    /// What kind of table it is.
+    pub fn kind(&self) -> Kind {
+        let form = self.form();
+        match form.relkind as u8 {
+            pg_sys::RELKIND_PARTITIONED_TABLE => Kind::Partitioned,
+            pg_sys::RELKIND_RELATION if form.relam == pg_sys::HEAP_TABLE_AM_OID => Kind::Heap,
+            pg_sys::RELKIND_RELATION => Kind::OtherMethod,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Whether only its own session sees it.
+    pub fn is_temporary(&self) -> bool {
+        self.form().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
+    }
+
+    /// Whether it is PostgreSQL's own, or this extension's.
+    pub fn is_internal(&self) -> bool {
+        // SAFETY: the relation is open.
+        unsafe { pg_sys::IsCatalogRelation(self.0) || self.schema().as_deref() == Some("fencing") }
+    }
+
+    /// Whether it is a partition.
+    pub fn is_partition(&self) -> bool {
+        self.form().relispartition
+    }
+
+    /// Whether it takes part in old-style table inheritance.
+    pub fn inherits(&self) -> bool {
+        let child = !self.is_partition() && has_parent(self.oid());
+        let parent =
+            self.kind() != Kind::Partitioned && self.form().relhassubclass && with_descendants(self.oid()).len() > 1;
+        child || parent
+    }
+
+    /// It and every table of the partition tree below, locked against writers.
+    pub fn with_partitions(&self) -> Vec<Oid> {
+        if self.kind() == Kind::Partitioned { with_descendants(self.oid()) } else { vec![self.oid()] }
+    }
+
+    /// Its triggers.
+    pub fn triggers(&self) -> Vec<Trigger> {
+        // SAFETY: the relation is open; the descriptor has as many triggers as it says.
+        unsafe {
+            let triggers = (*self.0).trigdesc;
+            let count = triggers.as_ref().map_or(0, |t| t.numtriggers as usize);
+            (0..count).map(|i| Trigger((*triggers).triggers.add(i))).collect()
+        }
+    }
+
+    /// The column of that name, or 42703.
+    pub fn column(&self, column: &str) -> Result<Column, Error> {
+        // SAFETY: the relation is open; attribute numbers are those of the descriptor.
+        unsafe {
+            let descriptor = (*self.0).rd_att;
+            for i in 0..(*descriptor).natts as usize {
+                let attribute = &*attribute(descriptor, i);
+                if attribute.attisdropped || name(&attribute.attname) != column {
+                    continue;
+                }
+                return Ok(Column {
+                    number: i32::from(attribute.attnum),
+                    type_oid: attribute.atttypid,
+                    has_default: attribute.attgenerated == 0 && (attribute.atthasdef || attribute.attidentity != 0),
+                    is_generated: attribute.attgenerated != 0,
+                    is_not_null: attribute.attnotnull,
+                });
+            }
+        }
+        Err(Error::new(
+            Code::UndefinedColumn,
+            format!("column \"{column}\" of relation \"{}\" does not exist", self.name()),
+        ))
+    }
+
+    /// Whether any row has a value in that column; reads the table once, whatever row security says.
+    pub fn has_values(&self, column: i32) -> bool {
+        // SAFETY: the relation is open; the slot is the scan's own.
+        unsafe {
+            let snapshot = pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot());
+            let slot = pg_sys::table_slot_create(self.0, std::ptr::null_mut());
+            let scan = pg_sys::table_beginscan(self.0, snapshot, 0, std::ptr::null_mut());
+            let mut found = false;
+            while !found && pg_sys::table_scan_getnextslot(scan, pg_sys::ScanDirection::ForwardScanDirection, slot) {
+                pg_sys::check_for_interrupts!();
+                pg_sys::slot_getsomeattrs_int(slot, column);
+                found = !*(*slot).tts_isnull.add(column as usize - 1);
+            }
+            pg_sys::table_endscan(scan);
+            pg_sys::ExecDropSingleTupleTableSlot(slot);
+            pg_sys::UnregisterSnapshot(snapshot);
+            found
+        }
+    }
+}
+
+/// A table that is being changed: open, and locked against writers until the transaction ends.
+pub struct Locked(Relation);
+
+impl Locked {
+    /// Opens a table of the current user's own; 42704 if there is none, 42501 if it is another's.
+    pub fn open_own(relation: Oid) -> Result<Locked, Error> {
+        let missing =
+            || Error::new(Code::UndefinedObject, format!("relation with OID {} does not exist", relation.to_u32()));
+        // Nobody may lock what isn't theirs.
+        let require_owner = || {
+            if owned_by(relation, role::current_user()) {
+                return Ok(());
+            }
+            Err(Error::new(Code::InsufficientPrivilege, format!("must be owner of table {}", quoted_name(relation))))
+        };
+        if !exists(relation) {
+            return Err(missing());
+        }
+        require_owner()?;
+        let locked = Locked::open(relation).ok_or_else(missing)?;
+        require_owner()?;
+        Ok(locked)
+    }
+
+    /// Opens a table, if there is one.
+    pub fn open(relation: Oid) -> Option<Locked> {
+        // SAFETY: null where there is no such relation.
+        let rel = unsafe { pg_sys::try_relation_open(relation, pg_sys::ShareRowExclusiveLock as i32) };
+        (!rel.is_null()).then_some(Locked(Relation(rel)))
+    }
+}
+
+impl Deref for Locked {
+    type Target = Relation;
+
+    fn deref(&self) -> &Relation {
+        &self.0
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // While an error unwinds, the transaction's abort closes it.
+        if !std::thread::panicking() {
+            // SAFETY: opened by `open`; the lock stays.
+            unsafe { pg_sys::relation_close(self.0.0, pg_sys::NoLock as i32) };
+        }
+    }
+}
+
+/// A `name` as a string.
+fn name(name: &pg_sys::NameData) -> String {
+    // SAFETY: NUL-terminated.
+    text::from_server(unsafe { CStr::from_ptr((&raw const name.data).cast()) }.to_bytes())
+}
+
 /// Attribute `i`, from 0, of a descriptor.
 unsafe fn attribute(descriptor: pg_sys::TupleDesc, i: usize) -> *const pg_sys::FormData_pg_attribute {
     // SAFETY: the caller's: within the descriptor's attributes.
@@ -30,51 +275,18 @@ unsafe fn attribute(descriptor: pg_sys::TupleDesc, i: usize) -> *const pg_sys::F
     }
 }
 
-/// The column of that name, or 42703.
-///
-/// # Safety
-/// `relation` must be open.
-pub unsafe fn column(relation: pg_sys::Relation, name: &str) -> Result<Column, Error> {
-    // SAFETY: the caller's promise; attribute numbers are those of the descriptor.
-    unsafe {
-        let descriptor = (*relation).rd_att;
-        for i in 0..(*descriptor).natts as usize {
-            let attribute = attribute(descriptor, i);
-            if (*attribute).attisdropped {
-                continue;
-            }
-            let attname = CStr::from_ptr((&raw const (*attribute).attname.data).cast());
-            if text::from_server(attname.to_bytes()) == name {
-                return Ok(Column {
-                    number: i32::from((*attribute).attnum),
-                    type_oid: (*attribute).atttypid,
-                    has_default: (*attribute).attgenerated == 0
-                        && ((*attribute).atthasdef || (*attribute).attidentity != 0),
-                    is_generated: (*attribute).attgenerated != 0,
-                    is_not_null: (*attribute).attnotnull,
-                });
-            }
-        }
-        Err(Error::new(
-            Code::UndefinedColumn,
-            format!("column \"{name}\" of relation \"{}\" does not exist", self::name(relation)),
-        ))
-    }
-}
-
 unsafe extern "C-unwind" {
     fn has_superclass(relation: Oid) -> bool;
     fn find_all_inheritors(parent: Oid, lock: pg_sys::LOCKMODE, parents: *mut *mut pg_sys::List) -> *mut pg_sys::List;
 }
 
-/// Whether a table is a partition or an inheritance child.
-pub fn has_parent(relation: Oid) -> bool {
+fn has_parent(relation: Oid) -> bool {
     // SAFETY: a catalog look-up; the closure holds no destructor.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| has_superclass(relation)) }
 }
 
 /// A table with all its partitions and inheritance children, locked against writers.
-pub fn with_descendants(relation: Oid) -> Vec<Oid> {
+fn with_descendants(relation: Oid) -> Vec<Oid> {
     let lock = pg_sys::ShareRowExclusiveLock as pg_sys::LOCKMODE;
     // SAFETY: the closure holds no destructor; the list has as many elements as it says, all oids.
     unsafe {
@@ -83,46 +295,26 @@ pub fn with_descendants(relation: Oid) -> Vec<Oid> {
     }
 }
 
-/// The name of an open relation.
-///
-/// # Safety
-/// `relation` must be open.
-pub unsafe fn name(relation: pg_sys::Relation) -> String {
-    // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr((&raw const (*(*relation).rd_rel).relname.data).cast()) };
-    text::from_server(name.to_bytes())
-}
-
-/// The name of an open relation, with its schema, for messages.
-///
-/// # Safety
-/// `relation` must be open.
-pub unsafe fn display_name(relation: pg_sys::Relation) -> String {
-    // SAFETY: the caller's promise; a catalog look-up; null where the schema is gone.
+fn exists(relation: Oid) -> bool {
+    // SAFETY: a syscache look-up.
     unsafe {
-        let schema = pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace);
-        if schema.is_null() {
-            return name(relation);
-        }
-        format!("{}.{}", text::from_server(CStr::from_ptr(schema).to_bytes()), name(relation))
+        let cache = pg_sys::SysCacheIdentifier::RELOID as i32;
+        pg_sys::SearchSysCacheExists(cache, relation.into(), 0.into(), 0.into(), 0.into())
     }
 }
 
-/// The name of an open relation, with its schema and quoted for SQL.
-///
-/// # Safety
-/// `relation` must be open.
-pub unsafe fn quoted_name(relation: pg_sys::Relation) -> String {
-    // SAFETY: the caller's promise; catalog look-ups.
+fn owned_by(relation: Oid, role: Oid) -> bool {
+    // SAFETY: a catalog look-up.
     unsafe {
-        let schema = pg_sys::get_namespace_name((*(*relation).rd_rel).relnamespace);
-        let quoted = pg_sys::quote_qualified_identifier(schema, (&raw const (*(*relation).rd_rel).relname.data).cast());
-        text::from_server(CStr::from_ptr(quoted).to_bytes())
+        #[cfg(feature = "pg15")]
+        return pg_sys::pg_class_ownercheck(relation, role);
+        #[cfg(not(feature = "pg15"))]
+        return pg_sys::object_ownercheck(pg_sys::RelationRelationId, relation, role);
     }
 }
 
 /// The name of a table by its oid, with its schema and quoted for SQL.
-pub fn name_of(relation: Oid) -> String {
+pub fn quoted_name(relation: Oid) -> String {
     // SAFETY: catalog look-ups; null where there is no such table any more.
     unsafe {
         let name = pg_sys::get_rel_name(relation);
@@ -132,6 +324,40 @@ pub fn name_of(relation: Oid) -> String {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         text::from_server(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name)).to_bytes())
     }
+}
+
+/// Every trigger of that name in the database: its table and its arguments.
+pub fn triggers_named(trigger: &str) -> Vec<(Oid, Vec<String>)> {
+    let mut found = Vec::new();
+    // SAFETY: a scan with a catalog snapshot; the tuple is pinned while it is read.
+    unsafe {
+        let table = pg_sys::table_open(pg_sys::TriggerRelationId, pg_sys::AccessShareLock as i32);
+        let none = std::ptr::null_mut();
+        let scan = pg_sys::systable_beginscan(table, Oid::INVALID, false, none, 0, std::ptr::null_mut());
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                break;
+            }
+            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
+            if name(&form.tgname) != trigger {
+                continue;
+            }
+            let mut null = false;
+            let column = pg_sys::Anum_pg_trigger_tgargs as i32;
+            let arguments = pg_sys::htup::heap_getattr(tuple, column, (*table).rd_att, &mut null);
+            let arguments = if null { Vec::new() } else { text::bytes_of(arguments) };
+            found.push((form.tgrelid, split_arguments(&arguments)));
+        }
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
+    }
+    found
+}
+
+/// `pg_trigger.tgargs`: strings that each end with a NUL.
+pub fn split_arguments(arguments: &[u8]) -> Vec<String> {
+    arguments.strip_suffix(&[0]).map_or_else(Vec::new, |all| all.split(|b| *b == 0).map(text::from_server).collect())
 }
 
 /// A string as an SQL literal, whatever `standard_conforming_strings` says.
@@ -146,81 +372,4 @@ pub fn quote_identifier(text: &str) -> String {
     let c = super::text::to_server_cstr(text);
     // SAFETY: NUL-terminated; the result is NUL-terminated.
     unsafe { super::text::from_server(CStr::from_ptr(pg_sys::quote_identifier(c)).to_bytes()) }
-}
-
-/// How a value of a key column becomes text. Only types whose text no setting of a session changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KeyType {
-    /// smallint
-    Int2,
-    /// integer
-    Int4,
-    /// bigint
-    Int8,
-    /// text, varchar
-    Text,
-    /// uuid
-    Uuid,
-    /// An enum
-    Enum,
-    /// A string literal that has no type yet; only as an argument of a function.
-    Literal,
-}
-
-impl KeyType {
-    /// The kind of a type, domains included; `None` where it can't be a key.
-    pub fn of(type_oid: Oid) -> Option<KeyType> {
-        // SAFETY: catalog look-ups.
-        let base = unsafe { pg_sys::getBaseType(type_oid) };
-        match base {
-            pg_sys::INT2OID => Some(KeyType::Int2),
-            pg_sys::INT4OID => Some(KeyType::Int4),
-            pg_sys::INT8OID => Some(KeyType::Int8),
-            pg_sys::TEXTOID | pg_sys::VARCHAROID => Some(KeyType::Text),
-            pg_sys::UUIDOID => Some(KeyType::Uuid),
-            // SAFETY: as above.
-            _ if unsafe { pg_sys::type_is_enum(base) } => Some(KeyType::Enum),
-            _ => None,
-        }
-    }
-
-    /// Appends the value's own bytes: equal bytes, equal text.
-    ///
-    /// # Safety
-    /// `datum` must be a non-null value of such a type.
-    pub unsafe fn append_raw(self, datum: Datum, out: &mut Vec<u8>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                KeyType::Int2 | KeyType::Int4 | KeyType::Int8 | KeyType::Enum => {
-                    out.extend_from_slice(&datum.value().to_ne_bytes());
-                }
-                KeyType::Uuid => out.extend_from_slice(std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), 16)),
-                KeyType::Text => text::with_bytes(datum, |bytes| {
-                    out.extend_from_slice(&bytes.len().to_ne_bytes());
-                    out.extend_from_slice(bytes);
-                }),
-                KeyType::Literal => out.extend_from_slice(&self.text(datum)),
-            }
-        }
-    }
-
-    /// The value's text, in the server's encoding.
-    ///
-    /// # Safety
-    /// `datum` must be a non-null value of such a type.
-    pub unsafe fn text(self, datum: Datum) -> Vec<u8> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                KeyType::Int2 => (datum.value() as i16).to_string().into_bytes(),
-                KeyType::Int4 => (datum.value() as i32).to_string().into_bytes(),
-                KeyType::Int8 => (datum.value() as i64).to_string().into_bytes(),
-                KeyType::Text => text::bytes_of(datum),
-                KeyType::Uuid => fencing_core::key::uuid_text(&*datum.cast_mut_ptr::<[u8; 16]>()),
-                KeyType::Enum => entry::enum_label(datum).into_bytes(),
-                KeyType::Literal => CStr::from_ptr(datum.cast_mut_ptr()).to_bytes().to_vec(),
-            }
-        }
-    }
 }

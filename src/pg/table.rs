@@ -2,6 +2,7 @@
 //! predicate locks, and past the triggers that keep everyone else from writing them.
 
 use super::snapshot::Latest;
+use super::value::{Key, Value, scan_keys};
 use super::{text, xact};
 use fencing_core::name::Interval;
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -31,86 +32,6 @@ impl Access {
 /// An open table. The lock is kept until the transaction ends.
 pub struct Table {
     rel: pg_sys::Relation,
-}
-
-/// One value of a column.
-#[derive(Clone, Copy)]
-#[expect(missing_docs, reason = "named as the types are")]
-pub enum Value<'a> {
-    Null,
-    Bool(bool),
-    Int(i32),
-    BigInt(i64),
-    Text(&'a [u8]),
-    Oid(Oid),
-    Time(i64),
-    Span(i64),
-    Xid8(u64),
-    Raw(Datum),
-}
-
-impl Value<'_> {
-    /// As a datum in the current memory context.
-    pub fn datum(self) -> (Datum, bool) {
-        let datum = match self {
-            Value::Null => return (Datum::from(0usize), true),
-            Value::Bool(b) => b.into(),
-            Value::Int(n) => n.into(),
-            Value::BigInt(n) | Value::Time(n) => n.into(),
-            Value::Xid8(n) => (n as i64).into(),
-            Value::Oid(oid) => oid.into(),
-            Value::Text(bytes) => text::datum_of(bytes),
-            Value::Raw(datum) => datum,
-            Value::Span(micros) => {
-                // SAFETY: room for one interval, filled before use.
-                unsafe {
-                    let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
-                    (*interval).time = micros;
-                    Datum::from(interval)
-                }
-            }
-        };
-        (datum, false)
-    }
-}
-
-/// A value to look a row up by. Passed with the number of its column in the table, in the order of
-/// the index.
-pub enum Key<'a> {
-    /// integer
-    Int(i32),
-    /// bigint
-    BigInt(i64),
-    /// oid
-    Oid(Oid),
-    /// text COLLATE "C"
-    Text(&'a [u8]),
-    /// uuid
-    Uuid(Datum),
-}
-
-const F_INT4EQ: u32 = 65;
-const F_TEXTEQ: u32 = 67;
-const F_OIDEQ: u32 = 184;
-const F_INT8EQ: u32 = 467;
-const F_UUID_EQ: u32 = 2956;
-
-fn scan_keys(keys: &[(i16, Key)]) -> Vec<pg_sys::ScanKeyData> {
-    let mut out = vec![pg_sys::ScanKeyData::default(); keys.len()];
-    for (entry, (column, key)) in out.iter_mut().zip(keys) {
-        let (eq, datum) = match key {
-            Key::Int(n) => (F_INT4EQ, (*n).into()),
-            Key::BigInt(n) => (F_INT8EQ, (*n).into()),
-            Key::Oid(oid) => (F_OIDEQ, (*oid).into()),
-            Key::Text(bytes) => (F_TEXTEQ, text::datum_of(bytes)),
-            Key::Uuid(datum) => (F_UUID_EQ, *datum),
-        };
-        // SAFETY: fills one entry; the collation it sets is "C", as the indexed columns have it.
-        unsafe {
-            pg_sys::ScanKeyInit(entry, *column, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
-        }
-    }
-    out
 }
 
 /// How a row is read.
@@ -488,77 +409,6 @@ impl Drop for Table {
         if !std::thread::panicking() {
             // SAFETY: opened by `open`, once; the lock stays.
             unsafe { pg_sys::table_close(self.rel, pg_sys::NoLock as i32) };
-        }
-    }
-}
-
-/// A sequence of the extension.
-pub mod sequence {
-    use super::*;
-
-    /// PostgreSQL's `FormData_pg_sequence_data`.
-    #[repr(C)]
-    struct SequenceData {
-        last_value: i64,
-        log_cnt: i64,
-        is_called: bool,
-    }
-
-    unsafe extern "C-unwind" {
-        fn nextval_internal(relation: Oid, check_permissions: bool) -> i64;
-    }
-
-    /// Draws the next value and the LSN up to which WAL must be flushed before anyone outside may
-    /// learn of it: a draw is often covered by a record that some other backend wrote, and that
-    /// record need not be on disk yet.
-    ///
-    /// `None` where the sequence is exhausted; the caller must then raise an error of its own, since
-    /// PostgreSQL's was caught in the middle.
-    pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
-        let value = pgrx::PgTryBuilder::new(|| {
-            // SAFETY: the closure calls straight into PostgreSQL and holds no destructor.
-            Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(sequence, false)) })
-        })
-        .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
-        .execute()?;
-        let (_, lsn) = look(sequence);
-        Some((value, lsn))
-    }
-
-    /// Whether nothing has ever been drawn and nobody has moved it.
-    pub fn is_fresh(sequence: Oid) -> bool {
-        let (state, _) = look(sequence);
-        state == (1, false)
-    }
-
-    /// Makes `value` the next one to be drawn.
-    pub fn start_at(sequence: Oid, value: i64) {
-        // SAFETY: SQL's own setval(regclass, bigint, boolean), as the sequence's owner, whose right
-        // to it is checked inside.
-        crate::pg::role::with_rights_of(crate::pg::extension::oids().owner, || unsafe {
-            let args = [Some(sequence.into()), Some(value.into()), Some(false.into())];
-            pgrx::direct_function_call_as_datum(pg_sys::setval3_oid, &args);
-        });
-    }
-
-    /// The last value with whether it was drawn, and the LSN of the sequence's page.
-    fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
-        // SAFETY: a sequence has one page with one tuple, which nobody removes; it is read under
-        // the buffer's share lock.
-        unsafe {
-            let rel = pg_sys::relation_open(sequence, pg_sys::AccessShareLock as i32);
-            let buffer = pg_sys::ReadBuffer(rel, 0);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let lsn = pg_sys::BufferGetLSNAtomic(buffer);
-            let page = pg_sys::BufferGetPage(buffer);
-            let item = pg_sys::PageGetItemId(page, 1);
-            let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
-            let data = header.cast::<u8>().add((*header).t_hoff as usize).cast::<SequenceData>();
-            let state = ((*data).last_value, (*data).is_called);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            pg_sys::ReleaseBuffer(buffer);
-            pg_sys::relation_close(rel, pg_sys::NoLock as i32);
-            (state, lsn)
         }
     }
 }

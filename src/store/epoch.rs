@@ -2,7 +2,8 @@
 
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Row, Table, Value};
+use crate::pg::table::{Access, Row, Table};
+use crate::pg::value::Value;
 use fencing_core::epoch::Coordinator;
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};

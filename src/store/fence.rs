@@ -3,7 +3,8 @@
 use super::{LeaseId, token};
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Key, Read, Row, Table, Value, Written};
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
 use fencing_core::Token;
 
 /// A fence.

@@ -1,8 +1,10 @@
 //! `fencing.namespace` and `fencing.member`.
 
 use crate::pg::extension::{self, oids};
+use crate::pg::sequence;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Key, Read, Row, Table, Value, Written, sequence};
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
 use crate::pg::{entry, role};
 use fencing_core::lease::{ExpiryRule, Policy};
 use fencing_core::time::Instant;

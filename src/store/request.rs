@@ -3,7 +3,8 @@
 use super::{LeaseId, token};
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Key, Read, Table, Value};
+use crate::pg::table::{Access, Read, Table};
+use crate::pg::value::{Key, Value};
 use fencing_core::Token;
 use pgrx::pg_sys::{Datum, Oid};
 

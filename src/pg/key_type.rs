@@ -1,0 +1,82 @@
+//! Types that a lease key can be made of.
+
+use super::{entry, text};
+use pgrx::pg_sys::{self, Datum, Oid};
+use std::ffi::CStr;
+
+/// How a value of a key column becomes text. Only types whose text no setting of a session changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyType {
+    /// smallint
+    Int2,
+    /// integer
+    Int4,
+    /// bigint
+    Int8,
+    /// text, varchar
+    Text,
+    /// uuid
+    Uuid,
+    /// An enum
+    Enum,
+    /// A string literal that has no type yet; only as an argument of a function.
+    Literal,
+}
+
+impl KeyType {
+    /// The kind of a type, domains included; `None` where it can't be a key.
+    pub fn of(type_oid: Oid) -> Option<KeyType> {
+        // SAFETY: catalog look-ups.
+        let base = unsafe { pg_sys::getBaseType(type_oid) };
+        match base {
+            pg_sys::INT2OID => Some(KeyType::Int2),
+            pg_sys::INT4OID => Some(KeyType::Int4),
+            pg_sys::INT8OID => Some(KeyType::Int8),
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => Some(KeyType::Text),
+            pg_sys::UUIDOID => Some(KeyType::Uuid),
+            // SAFETY: as above.
+            _ if unsafe { pg_sys::type_is_enum(base) } => Some(KeyType::Enum),
+            _ => None,
+        }
+    }
+
+    /// Appends the value's own bytes: equal bytes, equal text.
+    ///
+    /// # Safety
+    /// `datum` must be a non-null value of such a type.
+    pub unsafe fn append_raw(self, datum: Datum, out: &mut Vec<u8>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                KeyType::Int2 | KeyType::Int4 | KeyType::Int8 | KeyType::Enum => {
+                    out.extend_from_slice(&datum.value().to_ne_bytes());
+                }
+                KeyType::Uuid => out.extend_from_slice(std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), 16)),
+                KeyType::Text => text::with_bytes(datum, |bytes| {
+                    out.extend_from_slice(&bytes.len().to_ne_bytes());
+                    out.extend_from_slice(bytes);
+                }),
+                KeyType::Literal => out.extend_from_slice(&self.text(datum)),
+            }
+        }
+    }
+
+    /// The value's text, in the server's encoding.
+    ///
+    /// # Safety
+    /// `datum` must be a non-null value of such a type.
+    pub unsafe fn text(self, datum: Datum) -> Vec<u8> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                KeyType::Int2 => (datum.value() as i16).to_string().into_bytes(),
+                KeyType::Int4 => (datum.value() as i32).to_string().into_bytes(),
+                KeyType::Int8 => (datum.value() as i64).to_string().into_bytes(),
+                KeyType::Text => text::bytes_of(datum),
+                KeyType::Uuid => fencing_core::key::uuid_text(&*datum.cast_mut_ptr::<[u8; 16]>()),
+                KeyType::Enum => entry::enum_label(datum).into_bytes(),
+                KeyType::Literal => CStr::from_ptr(datum.cast_mut_ptr()).to_bytes().to_vec(),
+            }
+        }
+    }
+}

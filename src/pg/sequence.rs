@@ -1,0 +1,69 @@
+//! Sequences of the extension.
+
+use pgrx::pg_sys::{self, Oid};
+
+/// PostgreSQL's `FormData_pg_sequence_data`.
+#[repr(C)]
+struct SequenceData {
+    last_value: i64,
+    log_cnt: i64,
+    is_called: bool,
+}
+
+unsafe extern "C-unwind" {
+    fn nextval_internal(relation: Oid, check_permissions: bool) -> i64;
+}
+
+/// Draws the next value and the LSN up to which WAL must be flushed before anyone outside may
+/// learn of it: a draw is often covered by a record that some other backend wrote, and that
+/// record need not be on disk yet.
+///
+/// `None` where the sequence is exhausted; the caller must then raise an error of its own, since
+/// PostgreSQL's was caught in the middle.
+pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
+    let value = pgrx::PgTryBuilder::new(|| {
+        // SAFETY: the closure calls straight into PostgreSQL and holds no destructor.
+        Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(sequence, false)) })
+    })
+    .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
+    .execute()?;
+    let (_, lsn) = look(sequence);
+    Some((value, lsn))
+}
+
+/// Whether nothing has ever been drawn and nobody has moved it.
+pub fn is_fresh(sequence: Oid) -> bool {
+    let (state, _) = look(sequence);
+    state == (1, false)
+}
+
+/// Makes `value` the next one to be drawn.
+pub fn start_at(sequence: Oid, value: i64) {
+    // SAFETY: SQL's own setval(regclass, bigint, boolean), as the sequence's owner, whose right
+    // to it is checked inside.
+    super::role::with_rights_of(super::extension::oids().owner, || unsafe {
+        let args = [Some(sequence.into()), Some(value.into()), Some(false.into())];
+        pgrx::direct_function_call_as_datum(pg_sys::setval3_oid, &args);
+    });
+}
+
+/// The last value with whether it was drawn, and the LSN of the sequence's page.
+fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+    // SAFETY: a sequence has one page with one tuple, which nobody removes; it is read under
+    // the buffer's share lock.
+    unsafe {
+        let rel = pg_sys::relation_open(sequence, pg_sys::AccessShareLock as i32);
+        let buffer = pg_sys::ReadBuffer(rel, 0);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let lsn = pg_sys::BufferGetLSNAtomic(buffer);
+        let page = pg_sys::BufferGetPage(buffer);
+        let item = pg_sys::PageGetItemId(page, 1);
+        let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
+        let data = header.cast::<u8>().add((*header).t_hoff as usize).cast::<SequenceData>();
+        let state = ((*data).last_value, (*data).is_called);
+        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+        pg_sys::ReleaseBuffer(buffer);
+        pg_sys::relation_close(rel, pg_sys::NoLock as i32);
+        (state, lsn)
+    }
+}

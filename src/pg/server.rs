@@ -1,0 +1,65 @@
+//! The running server, as a copy of it would look different.
+
+use pgrx::pg_sys::{self, Datum, Oid};
+use std::os::unix::fs::MetadataExt;
+use std::time::UNIX_EPOCH;
+
+/// The cluster's system identifier.
+pub fn system_identifier() -> u64 {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::GetSystemIdentifier() }
+}
+
+/// The timeline of the WAL that is being written. Read from the insertion point: the control file
+/// lags after a promotion.
+pub fn timeline() -> u32 {
+    // SAFETY: reads shared memory; not in recovery, where nothing of this extension writes.
+    unsafe { pg_sys::GetWALInsertionTimeLine() }
+}
+
+/// The position of the WAL that is being written.
+pub fn insert_lsn() -> u64 {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::GetXLogInsertRecPtr() }
+}
+
+/// This database's oid.
+pub fn database() -> Oid {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::MyDatabaseId }
+}
+
+/// Inode and time of birth of `PG_VERSION`: a copied data directory has others.
+pub fn fingerprint() -> String {
+    // The server's working directory is the data directory.
+    match std::fs::metadata("PG_VERSION") {
+        Ok(file) => {
+            let born = file.created().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+            format!("{}:{}", file.ino(), born.map_or(0, |d| d.as_micros()))
+        }
+        Err(error) => pgrx::error!("could not look at PG_VERSION in the data directory: {error}"),
+    }
+}
+
+/// Random bytes from the server's strong source.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0u8; N];
+    // SAFETY: room for as many bytes as asked for.
+    if !unsafe { pg_sys::pg_strong_random(bytes.as_mut_ptr().cast(), N) } {
+        pgrx::error!("could not get random bytes");
+    }
+    bytes
+}
+
+/// A random uuid (version 4), in the current memory context.
+pub fn random_uuid() -> Datum {
+    let mut bytes = random::<16>();
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    // SAFETY: 16 bytes of fresh memory.
+    unsafe {
+        let uuid = pg_sys::palloc(16).cast::<u8>();
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), uuid, 16);
+        Datum::from(uuid)
+    }
+}

@@ -1,0 +1,85 @@
+//! Values of columns, and of keys to look rows up by.
+
+use super::text;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+/// One value of a column.
+#[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "named as the types are")]
+pub enum Value<'a> {
+    Null,
+    Bool(bool),
+    Int(i32),
+    BigInt(i64),
+    Text(&'a [u8]),
+    Oid(Oid),
+    Time(i64),
+    Span(i64),
+    Xid8(u64),
+    Raw(Datum),
+}
+
+impl Value<'_> {
+    /// As a datum in the current memory context.
+    pub fn datum(self) -> (Datum, bool) {
+        let datum = match self {
+            Value::Null => return (Datum::from(0usize), true),
+            Value::Bool(b) => b.into(),
+            Value::Int(n) => n.into(),
+            Value::BigInt(n) | Value::Time(n) => n.into(),
+            Value::Xid8(n) => (n as i64).into(),
+            Value::Oid(oid) => oid.into(),
+            Value::Text(bytes) => text::datum_of(bytes),
+            Value::Raw(datum) => datum,
+            Value::Span(micros) => {
+                // SAFETY: room for one interval, filled before use.
+                unsafe {
+                    let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
+                    (*interval).time = micros;
+                    Datum::from(interval)
+                }
+            }
+        };
+        (datum, false)
+    }
+}
+
+/// A value to look a row up by. Passed with the number of its column in the table, in the order of
+/// the index.
+pub enum Key<'a> {
+    /// integer
+    Int(i32),
+    /// bigint
+    BigInt(i64),
+    /// oid
+    Oid(Oid),
+    /// text COLLATE "C"
+    Text(&'a [u8]),
+    /// uuid
+    Uuid(Datum),
+}
+
+const F_INT4EQ: u32 = 65;
+const F_TEXTEQ: u32 = 67;
+const F_OIDEQ: u32 = 184;
+const F_INT8EQ: u32 = 467;
+const F_UUID_EQ: u32 = 2956;
+
+/// As PostgreSQL's scans take them.
+pub(super) fn scan_keys(keys: &[(i16, Key)]) -> Vec<pg_sys::ScanKeyData> {
+    let mut out = vec![pg_sys::ScanKeyData::default(); keys.len()];
+    for (entry, (column, key)) in out.iter_mut().zip(keys) {
+        let (eq, datum) = match key {
+            Key::Int(n) => (F_INT4EQ, (*n).into()),
+            Key::BigInt(n) => (F_INT8EQ, (*n).into()),
+            Key::Oid(oid) => (F_OIDEQ, (*oid).into()),
+            Key::Text(bytes) => (F_TEXTEQ, text::datum_of(bytes)),
+            Key::Uuid(datum) => (F_UUID_EQ, *datum),
+        };
+        // SAFETY: fills one entry; the collation it sets is "C", as the indexed columns have it.
+        unsafe {
+            pg_sys::ScanKeyInit(entry, *column, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
+        }
+    }
+    out
+}
