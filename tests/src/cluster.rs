@@ -1,0 +1,279 @@
+//! Private clusters: a socket, no port, one temporary directory, gone when dropped.
+
+use postgres::{Client, Config, NoTls};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine; nothing waits that long where all is well.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to stop a server.
+#[derive(Clone, Copy)]
+pub enum Stop {
+    /// Ends sessions and writes a checkpoint.
+    Fast,
+    /// Leaves everything to crash recovery, as a power loss does.
+    Immediate,
+}
+
+/// A running PostgreSQL server of its own, with the extension in its `postgres` database.
+///
+/// The server ends with the thread that started it, however that ends.
+pub struct Cluster {
+    dir: TempDir,
+    server: Option<Child>,
+}
+
+impl Cluster {
+    /// A server with the suite's settings, started.
+    #[expect(clippy::new_without_default, reason = "starting a server is no default")]
+    pub fn new() -> Cluster {
+        Cluster::with(&[])
+    }
+
+    /// A server with these settings as well (`name=value`), started.
+    pub fn with(settings: &[&str]) -> Cluster {
+        let dir = own_directory();
+        let mut cluster = Cluster { dir, server: None };
+        // Copying a fresh cluster is much faster than making one.
+        run(command("cp").args(["-r", "--preserve=mode"]).arg(template()).arg(cluster.data()));
+        let mut conf = format!("unix_socket_directories='{}'\n", cluster.dir.path().display());
+        for setting in settings {
+            conf.push_str(setting);
+            conf.push('\n');
+        }
+        append(&cluster.data().join("postgresql.conf"), &conf);
+        cluster.start();
+        cluster.connect().batch_execute("CREATE EXTENSION fencing").expect("CREATE EXTENSION fencing");
+        cluster
+    }
+
+    fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.path().join("server.log")
+    }
+
+    /// Where programs may write files of their own.
+    pub fn scratch(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Starts the server and waits until it takes connections.
+    pub fn start(&mut self) {
+        assert!(self.server.is_none(), "the server runs already");
+        let log = fs::File::options().create(true).append(true).open(self.log()).expect("server.log");
+        let server = as_owner(&["--pdeathsig", "QUIT"], &program("postgres"))
+            .arg("-D")
+            .arg(self.data())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("server.log"))
+            .stderr(log)
+            .spawn()
+            .expect("postgres could not be run");
+        self.server = Some(server);
+        let since = Instant::now();
+        while let Err(error) = self.config().connect(NoTls) {
+            let ended = self.server.as_mut().and_then(|server| server.try_wait().ok().flatten());
+            assert!(ended.is_none() && since.elapsed() < PATIENCE, "the server did not start: {error}, {ended:?}");
+            sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops the server.
+    pub fn stop(&mut self, how: Stop) {
+        let mut server = self.server.take().expect("the server runs");
+        let signal = match how {
+            Stop::Fast => Signal::INT,
+            Stop::Immediate => Signal::QUIT,
+        };
+        send(server.id(), signal);
+        server.wait().expect("the server's end");
+    }
+
+    /// Stops and starts the server.
+    pub fn restart(&mut self, how: Stop) {
+        self.stop(how);
+        self.start();
+    }
+
+    /// Kills the server and all its processes at once, as nearly as one can.
+    pub fn kill(&mut self) {
+        let mut server = self.server.take().expect("the server runs");
+        // Stopped, it starts no further process and notices no end of one.
+        send(server.id(), Signal::STOP);
+        let children = children_of(server.id());
+        for pid in children.iter().chain([&server.id()]) {
+            send(*pid, Signal::KILL);
+        }
+        server.wait().expect("the server's end");
+        // Nothing may be attached to its shared memory when it is started again.
+        let since = Instant::now();
+        while children.iter().any(|pid| is_running(*pid)) {
+            assert!(since.elapsed() < PATIENCE, "killed processes don't end");
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// How to connect as superuser to the database `postgres`.
+    pub fn config(&self) -> Config {
+        let mut config = Config::new();
+        config.host_path(self.dir.path()).user("postgres").dbname("postgres");
+        config
+    }
+
+    /// A session as superuser in the database `postgres`.
+    pub fn connect(&self) -> Client {
+        self.connect_as("postgres", "postgres")
+    }
+
+    /// A session as another role or in another database.
+    pub fn connect_as(&self, role: &str, database: &str) -> Client {
+        self.config().user(role).dbname(database).connect(NoTls).unwrap_or_else(|e| panic!("{e:?}"))
+    }
+
+    /// The server's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(".s.PGSQL.5432")
+    }
+
+    /// One of PostgreSQL's programs, set to connect to this server as superuser.
+    pub fn program(&self, name: &str) -> Command {
+        let mut command = as_owner(&[], &program(name));
+        command.current_dir(self.dir.path()).env("PGHOST", self.dir.path()).env("PGUSER", "postgres");
+        command
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            send(server.id(), Signal::QUIT);
+            // A stopped process ends only once it goes on.
+            for pid in children_of(server.id()) {
+                send(pid, Signal::CONT);
+            }
+            let _ = server.wait();
+        }
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.log()).unwrap_or_default();
+            let lines: Vec<_> = log.lines().collect();
+            eprintln!("the server's last words:\n{}", lines[lines.len().saturating_sub(40)..].join("\n"));
+        }
+    }
+}
+
+/// Sends a signal to a process; nothing happens if it is gone.
+pub fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).expect("a process id");
+    let _ = kill_process(pid, signal);
+}
+
+/// Runs a command that must succeed, and gives its output.
+pub fn run(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn setting(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run these tests with `make test ONLY=clusters`"))
+}
+
+fn program(name: &str) -> String {
+    format!("{}/{name}", setting("FENCING_TEST_BINDIR"))
+}
+
+/// A command run as who may run a server, in a clean environment: nothing of the caller's own
+/// PostgreSQL settings, and no backtraces in error texts.
+fn as_owner(options: &[&str], program: &str) -> Command {
+    let user = setting("FENCING_TEST_USER");
+    let mut command = Command::new("setpriv");
+    command.args(options);
+    if !user.is_empty() {
+        let id = |option| run(Command::new("id").arg(option).arg(&user)).trim().to_owned();
+        command.args(["--reuid", &id("-u"), "--regid", &id("-g"), "--clear-groups"]);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.arg(program).env_clear().env("PATH", path).env("LC_ALL", "C").current_dir("/");
+    command
+}
+
+fn command(program: &str) -> Command {
+    as_owner(&[], program)
+}
+
+/// A directory of the server's owner, removed when dropped.
+fn own_directory() -> TempDir {
+    let dir = tempfile::Builder::new().prefix("c").tempdir_in(setting("FENCING_TEST_TMPDIR")).expect("a directory");
+    let user = setting("FENCING_TEST_USER");
+    if !user.is_empty() {
+        run(Command::new("chown").arg(user).arg(dir.path()));
+    }
+    dir
+}
+
+/// A cluster that was never started, for others to be copied from; shared by all test programs.
+fn template() -> &'static Path {
+    static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let path = Path::new(&setting("FENCING_TEST_TMPDIR")).join("template");
+        if !path.exists() {
+            let dir = own_directory();
+            let data = dir.path().join("data");
+            run(command(&program("initdb")).arg("-D").arg(&data).args([
+                "--username=postgres",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--no-locale",
+                "--no-sync",
+            ]));
+            // Without fsync: the tests kill processes, not the machine. No background process
+            // takes transaction ids or flushes WAL by itself.
+            append(
+                &data.join("postgresql.conf"),
+                "listen_addresses=''\nfsync=off\nautovacuum=off\nmax_connections=100\n\
+                 max_prepared_transactions=10\nshared_buffers=32MB\nbonjour=off\n",
+            );
+            // Whoever is second keeps the first one's.
+            let _ = fs::rename(&data, &path);
+        }
+        path
+    })
+}
+
+fn append(file: &Path, text: &str) {
+    use std::io::Write;
+    fs::File::options()
+        .append(true)
+        .open(file)
+        .and_then(|mut f| f.write_all(text.as_bytes()))
+        .expect("postgresql.conf");
+}
+
+/// State and parent of a process, from `/proc`; `None` if there is no such process.
+fn state_and_parent(pid: u32) -> Option<(char, u32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+fn is_running(pid: u32) -> bool {
+    state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").expect("/proc");
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| state_and_parent(*pid).is_some_and(|(_, p)| p == parent)).collect()
+}
