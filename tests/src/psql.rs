@@ -57,8 +57,8 @@ impl Psql {
         rows
     }
 
-    /// Whether `psql` ends by itself with what it has been told so far.
-    pub fn is_lost(mut self) -> bool {
+    /// Whether `psql` has ended by itself, its connection gone.
+    pub fn is_lost(&mut self) -> bool {
         let mut line = String::new();
         self.say("SELECT");
         self.output.read_line(&mut line).expect("psql's output") == 0

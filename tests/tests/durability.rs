@@ -103,7 +103,8 @@ fn what_was_granted_stands_and_no_token_comes_twice() {
         cluster.start();
         let seen = seen.into_inner().unwrap();
         let mut session = cluster.connect();
-        let stand = "SELECT count(*) FROM fencing.term JOIN fencing.fence USING (token) JOIN fencing.lease USING (token)
+        let stand =
+            "SELECT count(*) FROM fencing.term JOIN fencing.fence USING (token) JOIN fencing.lease USING (token)
                       WHERE token = ANY ($1) AND state = 'held'";
         let stand: i64 = session.query_one(stand, &[&seen.granted]).unwrap().get(0);
         assert_eq!(stand, seen.granted.len() as i64, "round {round}");

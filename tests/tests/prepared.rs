@@ -77,7 +77,8 @@ fn after_the_session_that_prepared_it() {
     let token = prepare(&mut session);
     let mut other = cluster.connect();
     drop(session);
-    let gone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    let gone =
+        "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
     while !other.get::<bool>(gone) {}
     blocks(&mut other);
     other.run("ROLLBACK PREPARED 'gid'");
