@@ -53,7 +53,8 @@ fn scenario(session: &mut Client) {
     assert!(session.get::<bool>(&format!("{around} FROM fencing.acquire('jobs', 'a', 'x')")));
     assert_eq!(session.acquire("a", "y").status, "held");
     let token: i64 = session.get("SELECT token FROM fencing.lease");
-    let renewed = "SELECT expires_at - clock_timestamp() BETWEEN '59 s' AND '60 s' AND trust_for BETWEEN '59 s' AND '60 s'";
+    let renewed =
+        "SELECT expires_at - clock_timestamp() BETWEEN '59 s' AND '60 s' AND trust_for BETWEEN '59 s' AND '60 s'";
     assert!(session.get::<bool>(&format!("{renewed} FROM fencing.renew({token}, '1 min')")));
     let left = "SELECT state = 'held' AND remaining BETWEEN '59 s' AND '60 s' FROM fencing.inspect('jobs', 'a')";
     assert!(session.get::<bool>(left));
