@@ -1,4 +1,39 @@
--- Grants, last: whatever default privileges the installing role has, PUBLIC gets this and no more.
+-- Grants, last: whatever default privileges the installing role has, this is what is granted and
+-- nothing else.
+
+DO $$
+DECLARE
+    kind text;
+    name text;
+    grantee text;
+BEGIN
+    FOR kind, name, grantee IN
+        SELECT 'SCHEMA', pg_catalog.quote_ident(n.nspname), pg_catalog.quote_ident(r.rolname)
+          FROM pg_catalog.pg_namespace AS n, pg_catalog.aclexplode(n.nspacl) AS a, pg_catalog.pg_roles AS r
+         WHERE n.nspname OPERATOR(pg_catalog.=) 'fencing' AND r.oid OPERATOR(pg_catalog.=) a.grantee
+           AND a.grantee OPERATOR(pg_catalog.<>) n.nspowner
+        UNION
+        SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
+               c.oid::pg_catalog.regclass::pg_catalog.text, pg_catalog.quote_ident(r.rolname)
+          FROM pg_catalog.pg_class AS c, pg_catalog.aclexplode(c.relacl) AS a, pg_catalog.pg_roles AS r
+         WHERE c.relnamespace OPERATOR(pg_catalog.=) 'fencing'::pg_catalog.regnamespace
+           AND r.oid OPERATOR(pg_catalog.=) a.grantee AND a.grantee OPERATOR(pg_catalog.<>) c.relowner
+        UNION
+        SELECT 'FUNCTION', p.oid::pg_catalog.regprocedure::pg_catalog.text, pg_catalog.quote_ident(r.rolname)
+          FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a, pg_catalog.pg_roles AS r
+         WHERE p.pronamespace OPERATOR(pg_catalog.=) 'fencing'::pg_catalog.regnamespace
+           AND r.oid OPERATOR(pg_catalog.=) a.grantee AND a.grantee OPERATOR(pg_catalog.<>) p.proowner
+        UNION
+        SELECT 'TYPE', t.oid::pg_catalog.regtype::pg_catalog.text, pg_catalog.quote_ident(r.rolname)
+          FROM pg_catalog.pg_type AS t, pg_catalog.aclexplode(t.typacl) AS a, pg_catalog.pg_roles AS r
+         WHERE t.typnamespace OPERATOR(pg_catalog.=) 'fencing'::pg_catalog.regnamespace
+           AND t.typtype OPERATOR(pg_catalog.=) 'e'
+           AND r.oid OPERATOR(pg_catalog.=) a.grantee AND a.grantee OPERATOR(pg_catalog.<>) t.typowner
+    LOOP
+        EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM %s', kind, name, grantee);
+    END LOOP;
+END
+$$;
 
 REVOKE ALL ON ALL TABLES IN SCHEMA fencing FROM PUBLIC;
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA fencing FROM PUBLIC;

@@ -38,6 +38,7 @@ CREATE TABLE fencing.namespace (
     CONSTRAINT namespace_name_key UNIQUE (name)
 );
 COMMENT ON TABLE fencing.namespace IS 'Named families of leases, each with one policy and one access list';
+COMMENT ON SEQUENCE fencing.namespace_id_seq IS 'Numbers of namespaces';
 COMMENT ON COLUMN fencing.namespace.id IS 'Number that leases, fences and terms refer to; never used again';
 COMMENT ON COLUMN fencing.namespace.name IS 'Name: [a-z0-9][a-z0-9_.-]{0,62}';
 COMMENT ON COLUMN fencing.namespace.ttl IS 'How long a term lasts that asks for nothing else';
@@ -68,6 +69,7 @@ CREATE TABLE fencing.lease (
     namespace   integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
     token       bigint NOT NULL,
+    granted_by  xid8 NOT NULL,
     state       text COLLATE "C" NOT NULL,
     holder      text NOT NULL,
     role        oid NOT NULL,
@@ -82,7 +84,8 @@ CREATE TABLE fencing.lease (
 COMMENT ON TABLE fencing.lease IS 'One coordination record per lease: its latest term, and the heartbeat';
 COMMENT ON COLUMN fencing.lease.namespace IS 'namespace.id';
 COMMENT ON COLUMN fencing.lease.key IS 'The lease''s key within its namespace';
-COMMENT ON COLUMN fencing.lease.token IS 'Token of the latest term';
+COMMENT ON COLUMN fencing.lease.token IS 'Token of the latest term; the same as the fence''s';
+COMMENT ON COLUMN fencing.lease.granted_by IS 'Transaction that granted the term; the same as advanced the fence';
 COMMENT ON COLUMN fencing.lease.state IS 'held (which may have lapsed: see expires_at), or how the term ended';
 COMMENT ON COLUMN fencing.lease.holder IS 'Label of the holder, for people; never compared';
 COMMENT ON COLUMN fencing.lease.role IS 'Role that acquired the term';

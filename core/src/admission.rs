@@ -28,7 +28,7 @@ pub enum Presented {
     /// A bigint that is no token.
     Malformed(i64),
     /// Two tokens of this lease.
-    Contradiction(Token, Token),
+    Contradiction(i64, i64),
     /// One token of this lease.
     Own(Claim),
 }
@@ -88,7 +88,7 @@ pub enum Rejection {
     /// LF013, of a bigint that is no token
     Malformed(i64),
     /// LF013, of two tokens for one lease
-    Contradiction(Token, Token),
+    Contradiction(i64, i64),
     /// LF004
     Unknown(i64),
     /// LF008
@@ -155,7 +155,7 @@ pub fn admit(case: &Case) -> Verdict {
     Verdict::Accepted(token)
 }
 
-/// What has ended an accepted term by the time its transaction commits; `None` if nothing has.
+/// Why the transaction that wrote under an accepted term must not commit; `None` if it may.
 ///
 /// `lease` is the heartbeat row then, `None` if it is gone. A term that the transaction itself gave
 /// back (`ended_here`) counts as held: final write and `release` may share a transaction.
@@ -165,17 +165,20 @@ pub fn ended_before_commit(
     ended_here: bool,
     on_expiry: ExpiryRule,
     now: Instant,
-) -> Option<EndReason> {
-    match lease.filter(|record| record.token == token) {
-        None if ended_here => None,
-        None => Some(EndReason::Deleted),
+) -> Option<Rejection> {
+    let reason = match lease {
+        None => EndReason::Deleted,
+        Some(record) if record.token != token => {
+            return Some(Rejection::Stale { presented: token, fence: record.token });
+        }
         Some(record) => match record.ended {
-            Some(_) if ended_here => None,
-            Some(reason) => Some(reason),
-            None if on_expiry == ExpiryRule::Reject && now >= record.expires_at => Some(EndReason::Expired),
-            None => None,
+            Some(_) if ended_here => return None,
+            Some(reason) => reason,
+            None if on_expiry == ExpiryRule::Reject && now >= record.expires_at => EndReason::Expired,
+            None => return None,
         },
-    }
+    };
+    Some(Rejection::Ended(token, reason))
 }
 
 impl Rejection {
@@ -199,7 +202,7 @@ impl Rejection {
             }
             Rejection::Contradiction(a, b) => {
                 Error::new(Code::InvalidPresentation, format!("two fencing tokens presented for {target}"))
-                    .detail(format!("{lease}: tokens {a} ({}) and {b} ({}).", a.to_bigint(), b.to_bigint()))
+                    .detail(format!("{lease}: tokens {a} and {b}."))
             }
             Rejection::Unknown(value) => Error::new(Code::UnknownTerm, format!("unknown term for {target}")).detail(
                 match Token::from_bigint(value) {
@@ -208,8 +211,10 @@ impl Rejection {
                 },
             ),
             Rejection::NotAuthorized(token) => {
-                Error::new(Code::NotAuthorizedForTerm, format!("not authorized to write {target} under this term"))
-                    .detail(format!("{lease}: token {token} ({}) was acquired by another role.", token.to_bigint()))
+                Error::new(Code::NotAuthorizedForTerm, format!("another role's term for {target}")).detail(format!(
+                    "{lease}: token {token} ({}) was acquired by a role that you are not a member of.",
+                    token.to_bigint()
+                ))
             }
             Rejection::Epoch { presented, open } => Error::new(
                 Code::EpochMismatch,

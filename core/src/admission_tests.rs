@@ -40,7 +40,7 @@ fn each_rejection_has_its_code() {
     let own = |c| case(Presented::Own(c));
     assert_eq!(code(&case(Presented::Nothing)), "LF002");
     assert_eq!(code(&case(Presented::Malformed(-3))), "LF013");
-    assert_eq!(code(&case(Presented::Contradiction(token(4), token(5)))), "LF013");
+    assert_eq!(code(&case(Presented::Contradiction(4, 5))), "LF013");
     assert_eq!(code(&case(Presented::Foreign(9))), "LF004");
     assert_eq!(code(&own(claim(6))), "LF004", "above anything issued for the lease");
     assert_eq!(code(&own(Claim { role_permitted: false, ..claim(5) })), "LF008");
@@ -85,7 +85,10 @@ fn expiry_is_the_namespaces_choice() {
 #[test]
 fn what_ends_a_term_before_commit() {
     let held = Record { token: token(5), ended: None, acquired_at: 0, renewed_at: 0, expires_at: 100, ended_at: None };
-    let check = |lease: Option<&Record>, here, rule, now| ended_before_commit(token(5), lease, here, rule, now);
+    let check = |lease: Option<&Record>, here, rule, now| match ended_before_commit(token(5), lease, here, rule, now)? {
+        Rejection::Ended(_, reason) => Some(reason),
+        other => panic!("{other:?}"),
+    };
     let reject = ExpiryRule::Reject;
     assert_eq!(check(Some(&held), false, reject, 99), None);
     assert_eq!(check(Some(&held), false, reject, 100), Some(EndReason::Expired));
@@ -97,7 +100,8 @@ fn what_ends_a_term_before_commit() {
         assert_eq!(check(Some(&over), true, reject, 200), None, "given back by this very transaction");
     }
     let other = Record { token: token(6), ..held };
-    assert_eq!(check(Some(&other), false, reject, 0), Some(EndReason::Deleted));
+    let stale = Rejection::Stale { presented: token(5), fence: token(6) };
+    assert_eq!(ended_before_commit(token(5), Some(&other), false, reject, 0), Some(stale));
 }
 
 fn any_claim() -> impl Strategy<Value = Claim> {

@@ -60,7 +60,7 @@ codes! {
         Some("Wait for the epoch transition to end, then acquire the lease again.");
     /// Another role's token.
     NotAuthorizedForTerm = "LF008", "not_authorized_for_term",
-        Some("Write as the role that acquired the term, or as a member of it.");
+        Some("Act as the role that acquired the term, or as a member of it.");
     /// The destination's kind forbids it.
     EffectRefused = "LF009", "effect_refused", None;
     /// Reconcile first.

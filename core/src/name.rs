@@ -41,6 +41,9 @@ pub fn check_label(argument: &str, label: &[u8]) -> Result<(), Error> {
         .detail(format!("It has {} bytes; at most {MAX_LABEL} are kept.", label.len())))
 }
 
+/// Longest duration.
+pub const LONGEST: Span = 10_000 * DAY;
+
 /// An SQL interval, as PostgreSQL stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Interval {
@@ -56,7 +59,6 @@ pub struct Interval {
 ///
 /// Fails with `22023` where it is negative, counts months, or is longer than 10,000 days.
 pub fn check_span(argument: &str, value: Interval) -> Result<Span, Error> {
-    const LONGEST: i128 = 10_000 * DAY as i128;
     let bad = |detail: &str| {
         Err(Error::new(Code::InvalidParameter, format!("argument \"{argument}\" is out of range")).detail(detail))
     };
@@ -67,7 +69,7 @@ pub fn check_span(argument: &str, value: Interval) -> Result<Span, Error> {
     if total < 0 {
         return bad("It must not be negative.");
     }
-    if total > LONGEST {
+    if total > i128::from(LONGEST) {
         return bad("It must not be longer than 10000 days.");
     }
     Ok(total as Span)
@@ -75,7 +77,7 @@ pub fn check_span(argument: &str, value: Interval) -> Result<Span, Error> {
 
 /// A ttl within the namespace's bounds: 100 ms to `max_ttl`.
 pub fn check_ttl(argument: &str, ttl: Interval, max_ttl: Span) -> Result<Span, Error> {
-    let span = check_span(argument, ttl)?;
+    let (span, max_ttl) = (check_span(argument, ttl)?, max_ttl.min(LONGEST));
     if (MIN_TTL..=max_ttl).contains(&span) {
         return Ok(span);
     }

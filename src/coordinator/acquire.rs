@@ -14,7 +14,7 @@ use crate::pg::{clock, extension, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, fence, lease, request, term};
-use crate::transaction;
+use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Grantability, Standing, grantability, standing};
 use fencing_core::time::{Instant, SECOND, Span, coordinator_time, trust_for};
@@ -104,7 +104,8 @@ pub fn acquire(args: &Args) -> Result<Answer<'static>, Error> {
             outcome => return Ok(answer(&request, outcome)),
         }
     }
-    Ok(answer(&request, Attempt::Blocked(Vec::new())))
+    // Others were faster every time.
+    Ok(answer(&request, Attempt::Held { by: None, retry_after: SOON }))
 }
 
 fn read(args: &Args) -> Result<Request, Error> {
@@ -132,7 +133,7 @@ fn read(args: &Args) -> Result<Request, Error> {
         None => namespace.policy.ttl,
     };
     Ok(Request {
-        lease: LeaseId { namespace: namespace.id, key },
+        lease: LeaseId::new(namespace.id, &key),
         namespace,
         holder,
         ttl,
@@ -156,7 +157,7 @@ fn require_alone() -> Result<(), Error> {
     if !ACQUIRE_IN_BLOCK.get() {
         return Err(out_of_place("fencing.acquire() cannot run inside a transaction block")
             .detail("The token would be known before it is committed, and the block would hold the lease's fence.")
-            .hint("Run it by itself, in autocommit mode; or SET fencing.acquire_in_block = on."));
+            .hint("Run it by itself, in autocommit mode (a PL/pgSQL block with EXCEPTION counts as a transaction block); or SET fencing.acquire_in_block = on."));
     }
     if xact::uses_one_snapshot() {
         return Err(out_of_place(
@@ -177,7 +178,7 @@ fn attempt(request: &Request) -> Result<Attempt, Error> {
         return Ok(Attempt::Closed);
     }
     let namespace = Tag::namespace(request.lease.namespace);
-    let fence = Tag::fence(request.lease.namespace, &request.lease.key);
+    let fence = Tag::fence(request.lease.hash);
     if !namespace.try_lock(Mode::Intent) {
         let blockers = namespace.in_the_way_of(Mode::Intent);
         lock::leave_gate();
@@ -233,7 +234,7 @@ fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant)
             acquired_at: lease.record.acquired_at,
             expires_at: lease.record.expires_at,
             holder: lease.holder.clone(),
-            ttl: lease.ttl,
+            ttl: lease.record.expires_at - lease.record.renewed_at,
         }),
         None => Attempt::Over,
     })
@@ -246,8 +247,12 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
         Err(outcome) => return Ok(outcome),
     };
     // A renewal or release in flight decides first what becomes of the old term.
-    if let Some(xid) = current.as_ref().and_then(Lease::busy) {
-        return Ok(Attempt::Blocked(vec![lock::pid_of_transaction(xid)]));
+    match current.as_ref().and_then(Lease::busy) {
+        None => {}
+        Some(None) => return Ok(Attempt::Blocked(Vec::new())),
+        Some(Some(xid)) => {
+            return Ok(lock::pid_of_transaction(xid).map_or(Attempt::Again, |pid| Attempt::Blocked(vec![pid])));
+        }
     }
     let highest = term::highest();
     let (seq, lsn) = draw()?;
@@ -257,13 +262,22 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
         return Ok(Attempt::Closed);
     }
     let expires_at = now + request.ttl;
-    let grant = Grant { token, holder: &request.holder, role: request.role, ttl: request.ttl, now, expires_at };
+    let xid = xact::full_xid();
+    let grant = Grant {
+        token,
+        granted_by: xid,
+        holder: &request.holder,
+        role: request.role,
+        ttl: request.ttl,
+        now,
+        expires_at,
+    };
     match lease::grant(&request.lease, current.as_ref(), &grant) {
         Written::Done => {}
         Written::Busy | Written::Changed => return Ok(Attempt::Again),
     }
     let command = xact::writing_command();
-    require_done(fence::advance(&request.lease, token, xact::full_xid()))?;
+    require_done(fence::advance(&request.lease, token, xid))?;
     if let Some(previous) = &current {
         close_previous(previous, token, now)?;
     }
@@ -280,8 +294,7 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
     if let Some(id) = request.request_id {
         request::insert(id, request.role, &request.lease, token);
     }
-    transaction::with(|t| t.fences.acquired(request.lease.clone(), command));
-    transaction::distrust_verdicts();
+    fences::acquired(request.lease.clone(), command);
     // The number must never be drawn again once a client has seen it, and the client may see it
     // before the commit is on disk.
     xact::flush_wal(lsn);

@@ -21,7 +21,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
     name::check_key(&key)?;
     let namespace = namespace::require(&name)?;
     namespace::require_privilege(&namespace, &[Privilege::Hold, Privilege::Observe, Privilege::Administer])?;
-    let id = LeaseId { namespace: namespace.id, key };
+    let id = LeaseId::new(namespace.id, &key);
     let lease = lease::read(&id);
     let record = lease.as_ref().map(|l| &l.record);
     let now = coordinator_time(clock::now(), record.map(|r| r.renewed_at));
@@ -54,9 +54,9 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
 fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
-    let mut pids = Tag::fence(id.namespace, &id.key).in_the_way_of(Mode::Exclusive);
+    let mut pids = Tag::fence(id.hash).in_the_way_of(Mode::Exclusive);
     pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
-    pids.extend(lease.and_then(Lease::busy).map(lock::pid_of_transaction));
+    pids.extend(lease.and_then(Lease::busy).flatten().and_then(lock::pid_of_transaction));
     pids.sort_unstable();
     pids.dedup();
     pids

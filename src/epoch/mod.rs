@@ -5,6 +5,7 @@ mod lineage;
 use crate::pg::sequence;
 use crate::pg::{clock, extension, role, server};
 use crate::store::epoch::{NewEpoch, insert, last};
+use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
@@ -60,5 +61,6 @@ pub fn open_first() -> Result<(), Error> {
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
+    transaction::with(|t| t.durable = true);
     Ok(())
 }

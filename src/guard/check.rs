@@ -1,15 +1,17 @@
 //! The check of a write: lock, read, decide. Every rule is in `core`; the order here is what makes
 //! the verdict hold until commit (G1, G4): gate, fence, and only then any read.
 
-use crate::pg::lock;
-use crate::pg::snapshot::{self, Latest};
+use crate::pg::snapshot;
 use crate::pg::{clock, role, xact};
-use crate::store::fence::{self, Fence};
+use crate::store::fence;
+use crate::store::lease::{self, Heartbeat};
 use crate::store::namespace::{self, Namespace};
-use crate::store::{LeaseId, epoch, lease, term};
+use crate::store::{LeaseId, epoch, term};
+use crate::transaction::presentation::{self, Own};
 use crate::transaction::{self, fences};
-use fencing_core::admission::{Case, Claim, MissingRule, Presented, Rejection, Verdict, admit};
+use fencing_core::admission::{Case, Claim, MissingRule, Presented, Verdict, admit};
 use fencing_core::epoch::Coordinator;
+use fencing_core::lease::{EndReason, ExpiryRule};
 use fencing_core::{Error, Token};
 use std::rc::Rc;
 
@@ -49,7 +51,7 @@ impl Subject {
     pub fn new(namespace: &str, key: &[u8]) -> Result<Subject, Error> {
         let namespace = namespace::require(namespace)?;
         fencing_core::name::check_key(key)?;
-        Ok(Subject { lease: LeaseId { namespace: namespace.id, key: key.to_vec() }, namespace })
+        Ok(Subject { lease: LeaseId::new(namespace.id, key), namespace })
     }
 
     /// `namespace/key`
@@ -62,7 +64,7 @@ impl Subject {
 pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let enforce = question.strictness == Strictness::Enforce;
     if enforce {
-        lock::enter_gate();
+        fences::enter_gate();
     }
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
     let coordinator = epoch::coordinator().unwrap_or(Coordinator::Closed);
@@ -70,7 +72,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let nothing = transaction::with(|t| t.presentation.is_empty());
     let malformed = question.inline.filter(|value| *value <= 0);
 
-    let (presented, fence) = if let Some(value) = malformed {
+    let (presented, latest) = if let Some(value) = malformed {
         (Presented::Malformed(value), None)
     } else if nothing || !matches!(coordinator, Coordinator::Open(_)) {
         (Presented::Nothing, None)
@@ -81,57 +83,80 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
             }
             fences::lock_shared(&subject.lease);
         }
-        let fence = match question.strictness {
-            Strictness::Enforce => fence::read_locked(&subject.lease),
-            Strictness::Observe => fence::read_latest(&subject.lease, &Latest::take()),
-        };
-        (presented(&subject.lease, question.inline, fence.as_ref()), fence)
+        let latest = Latest::read(&subject.lease, question.strictness);
+        (presented(&subject.lease, question.inline, latest.as_ref()), latest)
     };
     let verdict = admit(&Case {
         coordinator,
         presented,
-        fence: fence.map(|f| f.token),
+        fence: latest.map(|latest| latest.token),
         on_missing: question.on_missing,
         on_expiry: subject.namespace.policy.on_expiry,
         now: clock::now(),
     });
     if enforce && let Verdict::Accepted(token) = verdict {
-        transaction::with(|t| t.fences.accept(&subject.lease, token, subject.namespace.clone()));
+        fences::accept(&subject.lease, token, subject.namespace.clone());
     }
     Ok((verdict, subject))
 }
 
 /// The term accepted before, if it is what is presented for this lease now.
 fn trusted(lease: &LeaseId, inline: Option<i64>) -> Option<Token> {
-    transaction::with(|t| {
-        let token = t.fences.trusted(lease)?;
-        let own = t.presentation.of_lease(lease, Some(token));
-        let same = own == [token.to_bigint()] && inline.is_none_or(|value| value == token.to_bigint());
-        same.then_some(token)
-    })
+    let user = role::outer_user();
+    let token = transaction::with(|t| t.fences.trusted(lease, user))?;
+    let value = token.to_bigint();
+    let same = presentation::of_lease(lease, Some(token)) == Own::One(value);
+    (same && inline.is_none_or(|inline| inline == value)).then_some(token)
 }
 
-/// What the transaction presents, seen from this lease.
-fn presented(lease: &LeaseId, inline: Option<i64>, fence: Option<&Fence>) -> Presented {
-    let (own, any) =
-        transaction::with(|t| (t.presentation.of_lease(lease, fence.map(|f| f.token)), t.presentation.any()));
-    let mut tokens = own.iter().copied().filter_map(Token::from_bigint);
-    match (tokens.next(), tokens.next()) {
-        (Some(a), Some(b)) => Presented::Contradiction(a.min(b), a.max(b)),
-        // An inline token speaks for its own row.
-        _ if inline.is_some_and(|value| !own.contains(&value)) => Presented::Foreign(inline.unwrap_or_default()),
-        (Some(token), None) => Presented::Own(claim(lease, token, fence)),
-        (None, _) => any.map_or(Presented::Nothing, Presented::Foreign),
+/// The latest term of a lease: what the fence says. The lease's heartbeat row says the same as long
+/// as there is one (both are written by the same `acquire` alone), so the common case reads it alone.
+struct Latest {
+    token: Token,
+    granted_by: u64,
+    heartbeat: Option<Heartbeat>,
+}
+
+impl Latest {
+    /// Under the fence's lock, unless nothing depends on it.
+    fn read(lease: &LeaseId, strictness: Strictness) -> Option<Latest> {
+        if let Some(row) = lease::heartbeat(lease) {
+            return Some(Latest { token: row.record.token, granted_by: row.granted_by, heartbeat: Some(row) });
+        }
+        let fence = match strictness {
+            Strictness::Enforce => fence::read_locked(lease),
+            Strictness::Observe => fence::read_latest(lease),
+        }?;
+        Some(Latest { token: fence.token, granted_by: fence.advanced_by, heartbeat: None })
     }
 }
 
-/// What is known of the term that `token` names. The common case, the token being the fence's,
-/// needs the lease's heartbeat row alone.
-fn claim(lease: &LeaseId, token: Token, fence: Option<&Fence>) -> Claim {
-    let takeover_visible = fence.is_none_or(|f| takeover_visible(lease, f));
+/// What the transaction presents, seen from this lease.
+fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>) -> Presented {
+    let own = presentation::of_lease(lease, latest.map(|l| l.token));
+    let is_own = |value| match own {
+        Own::Nothing => false,
+        Own::One(a) => a == value,
+        Own::Several(a, b) => a == value || b == value,
+    };
+    match own {
+        Own::Several(a, b) => Presented::Contradiction(a.min(b), a.max(b)),
+        // An inline token speaks for its own row.
+        _ if inline.is_some_and(|value| !is_own(value)) => Presented::Foreign(inline.unwrap_or_default()),
+        Own::One(value) => match Token::from_bigint(value) {
+            Some(token) => Presented::Own(claim(lease, token, latest)),
+            None => Presented::Foreign(value),
+        },
+        Own::Nothing => transaction::with(|t| t.presentation.any()).map_or(Presented::Nothing, Presented::Foreign),
+    }
+}
+
+/// What is known of the term that `token` names.
+fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>) -> Claim {
+    let takeover_visible = latest.is_none_or(|latest| takeover_visible(lease, latest));
     let user = role::outer_user();
-    let current = fence.filter(|f| f.token == token).and_then(|_| lease::read(lease));
-    if let Some(row) = current.filter(|row| row.record.token == token) {
+    let current = latest.filter(|latest| latest.token == token).and_then(|latest| latest.heartbeat.as_ref());
+    if let Some(row) = current {
         return Claim {
             token,
             role_permitted: role::is_member(user, row.role),
@@ -145,7 +170,7 @@ fn claim(lease: &LeaseId, token: Token, fence: Option<&Fence>) -> Claim {
             token,
             role_permitted: role::is_member(user, term.role),
             // The lease's row is gone or is another term's: it has ended, recorded or not.
-            ended: term.record.ended.or(Some(fencing_core::lease::EndReason::Deleted)),
+            ended: term.record.ended.or(Some(EndReason::Deleted)),
             expires_at: term.expires_at,
             takeover_visible,
         },
@@ -155,44 +180,52 @@ fn claim(lease: &LeaseId, token: Token, fence: Option<&Fence>) -> Claim {
 
 /// Whether what this statement reads includes everything that the previous holder wrote. The
 /// takeover waited for those writes, so seeing the takeover is seeing them.
-fn takeover_visible(lease: &LeaseId, fence: &Fence) -> bool {
-    if xact::full_xid_if_any() != Some(fence.advanced_by) {
-        return snapshot::statement_sees(fence.advanced_by, None);
+fn takeover_visible(lease: &LeaseId, latest: &Latest) -> bool {
+    if xact::full_xid_if_any() != Some(latest.granted_by) {
+        return snapshot::statement_sees(latest.granted_by, None);
     }
     // Acquired by this transaction: a later statement sees it, unless all statements share one
     // snapshot from before.
     let command = transaction::with(|t| t.fences.acquired_by(lease));
-    !xact::uses_one_snapshot() && command.is_some_and(|c| snapshot::statement_sees(fence.advanced_by, Some(c)))
+    !xact::uses_one_snapshot() && command.is_some_and(|c| snapshot::statement_sees(latest.granted_by, Some(c)))
 }
 
 /// `assert_current`: the guard without a trigger.
 pub fn assert_current(value: i64) -> Result<(), Error> {
-    let reject = |why: Rejection, lease: &str| Err(why.error(lease, None));
-    if value <= 0 {
-        return reject(Rejection::Malformed(value), "?");
-    }
+    // On a standby a lock holds nobody off.
+    xact::require_primary(c"fencing.assert_current()");
+    fences::enter_gate();
+    let coordinator = epoch::coordinator().unwrap_or(Coordinator::Closed);
     let term = Token::from_bigint(value).and_then(term::read);
-    let namespace = term.as_ref().and_then(|term| namespace::by_id(term.lease.namespace));
-    let (Some(term), Some(namespace)) = (term, namespace) else {
-        return reject(Rejection::Unknown(value), "?");
+    let subject = term.as_ref().and_then(|term| {
+        let namespace = namespace::by_id(term.lease.namespace)?;
+        Some(Subject { lease: term.lease.clone(), namespace })
+    });
+    let (presented, latest) = match (&term, &subject) {
+        _ if value <= 0 => (Presented::Malformed(value), None),
+        (Some(term), Some(subject)) => {
+            fences::lock_shared(&subject.lease);
+            let latest = Latest::read(&subject.lease, Strictness::Enforce);
+            (Presented::Own(claim(&subject.lease, term.record.token, latest.as_ref())), latest)
+        }
+        _ => (Presented::Foreign(value), None),
     };
-    lock::enter_gate();
-    fences::lock_shared(&term.lease);
-    let fence = fence::read_locked(&term.lease);
     let verdict = admit(&Case {
-        coordinator: epoch::coordinator().unwrap_or(Coordinator::Closed),
-        presented: Presented::Own(claim(&term.lease, term.record.token, fence.as_ref())),
-        fence: fence.map(|f| f.token),
+        coordinator,
+        presented,
+        fence: latest.map(|latest| latest.token),
         on_missing: MissingRule::Reject,
-        on_expiry: namespace.policy.on_expiry,
+        on_expiry: subject.as_ref().map_or(ExpiryRule::Reject, |s| s.namespace.policy.on_expiry),
         now: clock::now(),
     });
-    match verdict {
-        Verdict::Accepted(token) => {
-            transaction::with(|t| t.fences.accept(&term.lease, token, namespace));
+    match (verdict, subject) {
+        (Verdict::Rejected(why), subject) => {
+            Err(why.error(&subject.map_or_else(|| "unknown".to_owned(), |s| s.describe()), None))
+        }
+        (Verdict::Accepted(token), Some(subject)) => {
+            fences::accept(&subject.lease, token, subject.namespace.clone());
             Ok(())
         }
-        Verdict::Rejected(why) => reject(why, &term.lease.describe(&namespace.name)),
-        Verdict::Admitted => Ok(()),
+        (Verdict::Accepted(_) | Verdict::Admitted, _) => Ok(()),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::pg::{clock, xact};
 use crate::store::lease;
-use crate::transaction;
-use fencing_core::admission::{Rejection, ended_before_commit};
+use crate::transaction::{self, fences};
+use fencing_core::admission::ended_before_commit;
 use fencing_core::{Code, Error};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
@@ -21,10 +21,15 @@ pub fn define_settings() {
     );
 }
 
+/// Whether there is anything to do before commit.
+pub fn has_work() -> bool {
+    transaction::with(|t| t.durable || t.fences.any_held())
+}
+
 /// Checks every term that this transaction wrote under once more; makes an acquisition durable.
 pub fn before_commit() -> Result<(), Error> {
     recheck()?;
-    if transaction::with(|t| t.fences.any_acquired()) {
+    if transaction::with(|t| t.durable) {
         xact::commit_durably();
     }
     Ok(())
@@ -52,14 +57,14 @@ pub fn before_prepare() -> Result<(), Error> {
 
 fn recheck() -> Result<(), Error> {
     for (id, accepted) in transaction::with(|t| t.fences.accepted()) {
-        let row = lease::read(&id);
+        fences::require_lock(&id)?;
+        let row = lease::heartbeat(&id);
         let now = clock::now();
         let record = row.as_ref().map(|row| &row.record);
-        let ended_here = row.as_ref().is_some_and(|row| row.written_by_me() && row.record.ended.is_some());
+        let ended_here = row.as_ref().is_some_and(|row| row.written_by_me && row.record.ended.is_some());
         let on_expiry = accepted.namespace.policy.on_expiry;
-        if let Some(reason) = ended_before_commit(accepted.token, record, ended_here, on_expiry, now) {
-            let lease = id.describe(&accepted.namespace.name);
-            let mut error = Rejection::Ended(accepted.token, reason).error(&lease, None);
+        if let Some(why) = ended_before_commit(accepted.token, record, ended_here, on_expiry, now) {
+            let mut error = why.error(&id.describe(&accepted.namespace.name), None);
             error.message = "term ended before commit".to_owned();
             return Err(error);
         }

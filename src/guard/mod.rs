@@ -8,14 +8,14 @@ mod row;
 mod statement;
 mod trigger;
 
-pub use commit::{before_commit, before_prepare, define_settings};
-pub use protect::TRUNCATE_TRIGGER;
+pub use commit::{before_commit, before_prepare, define_settings, has_work};
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
 use crate::pg::value::Value;
 use crate::pg::{relation, report, text, xact};
-use crate::{finfo, sql_function, transaction};
+use crate::transaction::presentation;
+use crate::{finfo, sql_function};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error, key};
@@ -45,15 +45,7 @@ fn present(args: &Args) -> Result<Answer<'static>, Error> {
                 .hint("BEGIN first, or assign the token to the guard's inline column in the write itself."),
         );
     }
-    transaction::with(|t| {
-        if t.presentation.is_presented(token) {
-            return Ok(());
-        }
-        t.presentation.check_single(token)?;
-        t.presentation.present(token, xact::nest_level());
-        Ok(())
-    })?;
-    transaction::distrust_verdicts();
+    presentation::present(token)?;
     Ok(Answer::Void)
 }
 
@@ -96,7 +88,10 @@ fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
 /// `guard_definition(arguments)`: for the view `guards`.
 fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
     let arguments = args.bytes(0).ok_or_else(|| Error::null("arguments"))?;
-    let d = Definition::parse(&relation::split_arguments(&arguments))?;
+    // One that can't be read must not hide the others.
+    let Ok(d) = Definition::parse(&relation::split_arguments(&arguments)) else {
+        return Ok(Answer::Record(vec![Value::Null; 10]));
+    };
     let text = |s: &str| Value::Raw(text::datum_of_str(s));
     let optional = |s: &Option<String>| s.as_deref().map_or(Value::Null, text);
     let (key, columns) = match &d.key {

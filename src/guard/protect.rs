@@ -2,9 +2,9 @@
 
 use super::resolve::{self, Guard};
 use crate::pg::entry::{Answer, Args};
-use crate::pg::extension;
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{Kind, Locked, Relation, Trigger, quote_identifier, quote_literal, quoted_name};
+use crate::pg::{extension, role};
 use crate::store::namespace::{self, Privilege};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
@@ -15,8 +15,7 @@ use pgrx::pg_sys::Oid;
 /// the guard.
 const ROW_TRIGGER: &str = "~fencing";
 const STATEMENT_TRIGGER: &str = "~fencing_statement";
-/// Every guarded table has this one, whatever its guard.
-pub const TRUNCATE_TRIGGER: &str = "~fencing_truncate";
+const TRUNCATE_TRIGGER: &str = "~fencing_truncate";
 
 /// Only what triggers can guard: ordinary and partitioned tables that outlive the session.
 fn require_guardable(table: &Relation) -> Result<(), Error> {
@@ -35,8 +34,9 @@ fn require_guardable(table: &Relation) -> Result<(), Error> {
 
 /// The guard's triggers that the table has.
 fn guard_triggers(table: &Relation) -> Vec<Trigger> {
-    let names = [ROW_TRIGGER, STATEMENT_TRIGGER, TRUNCATE_TRIGGER];
-    table.triggers().into_iter().filter(|t| names.iter().any(|name| t.name() == name.as_bytes())).collect()
+    let oids = extension::oids();
+    let functions = [oids.guard_row, oids.guard_statement, oids.guard_truncate];
+    table.triggers().into_iter().filter(|t| functions.contains(&t.function())).collect()
 }
 
 /// A partition, which stays as long as its parent is locked.
@@ -50,12 +50,12 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let definition = declared(args)?;
     let namespace = namespace::require(&definition.namespace)?;
-    // It must not be dropped until the triggers that name it are there for all to see.
-    Tag::namespace(namespace.id).lock(Mode::Reference);
-    let namespace = namespace::require(&definition.namespace)?;
     let target = Locked::open_own(relation)?;
     require_guardable(&target)?;
     namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    // It must not be dropped until the triggers that name it are there for all to see.
+    Tag::namespace(namespace.id).lock(Mode::Reference);
+    namespace::require(&definition.namespace)?;
     if !guard_triggers(&target).is_empty() {
         return Err(Error::new(
             Code::DuplicateObject,
@@ -72,7 +72,11 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
         let guard = resolve::resolve(&table, definition.clone())?;
         check_inline_column(&table, &guard)?;
     }
-    Ok(Answer::Execute(create_triggers(&target, &tables, &definition), extension::oids().owner))
+    Ok(Answer::Execute {
+        sql: create_triggers(&target, &tables, &definition),
+        grants: missing_grants(),
+        owner: extension::oids().owner,
+    })
 }
 
 /// The definition that the arguments declare.
@@ -129,6 +133,21 @@ fn declared(args: &Args) -> Result<Definition, Error> {
         return Err(invalid(&format!("column \"{}\" given twice", pair[0]), "Each column has one part in a guard."));
     }
     Ok(definition)
+}
+
+/// The trigger functions are nobody's to attach by hand; `protect` lends the right to.
+fn missing_grants() -> Option<(String, String)> {
+    let user = role::current_user();
+    let missing = extension::not_executable_by(user);
+    if missing.is_empty() {
+        return None;
+    }
+    extension::serialize_grants();
+    let (functions, user) = (missing.join(", "), quote_identifier(&role::name(user)));
+    Some((
+        format!("GRANT EXECUTE ON FUNCTION {functions} TO {user}"),
+        format!("REVOKE EXECUTE ON FUNCTION {functions} FROM {user}"),
+    ))
 }
 
 /// What statement triggers alone can guard: they don't see rows, nor writes through a parent.
@@ -208,12 +227,12 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     let mut sql = String::new();
     for table in target.with_partitions() {
         let open = open_partition(table)?;
-        for name in guard_triggers(&open).iter().map(|t| crate::pg::text::from_server(&t.name())) {
+        for trigger in guard_triggers(&open) {
             // A partition's row trigger is its parent's clone and goes with it.
-            if table == target.oid() || name != ROW_TRIGGER {
-                sql += &format!("DROP TRIGGER {} ON {};\n", quote_identifier(&name), quoted_name(table));
+            if table == target.oid() || trigger.function() != extension::oids().guard_row {
+                sql += &format!("DROP TRIGGER {} ON {};\n", quote_identifier(&trigger.name()), quoted_name(table));
             }
         }
     }
-    Ok(Answer::Execute(sql, extension::oids().owner))
+    Ok(Answer::Execute { sql, grants: None, owner: extension::oids().owner })
 }

@@ -1,8 +1,8 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
-use crate::pg::extension;
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
+use crate::pg::{extension, text};
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
@@ -14,6 +14,8 @@ use std::rc::Rc;
 pub struct Guard {
     /// As it was declared.
     pub definition: Definition,
+    /// The key of the one lease for the table, in the server's encoding; empty for key columns.
+    pub fixed_key: Vec<u8>,
     /// The key columns: number and type, in order. Empty for one lease for the table.
     pub key_columns: Vec<(i32, KeyType)>,
     /// Number of the token column, 0 for none.
@@ -50,12 +52,15 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Er
 /// Looks the definition's columns up in a table. A column that is missing or unfit is an error: a
 /// guard that can't read its key or token lets nothing pass.
 pub fn resolve(relation: &Relation, definition: Definition) -> Result<Guard, Error> {
-    let mut key_columns = Vec::new();
-    if let KeySource::Columns(names) = &definition.key {
-        for name in names {
-            let found = relation.column(name)?;
-            refuse_generated(name, &found)?;
-            key_columns.push((found.number, key_type(name, &found)?));
+    let (mut fixed_key, mut key_columns) = (Vec::new(), Vec::new());
+    match &definition.key {
+        KeySource::Fixed(key) => fixed_key = text::to_server(key),
+        KeySource::Columns(names) => {
+            for name in names {
+                let found = relation.column(name)?;
+                refuse_generated(name, &found)?;
+                key_columns.push((found.number, key_type(name, &found)?));
+            }
         }
     }
     let token_column = |name: &Option<String>| {
@@ -69,6 +74,7 @@ pub fn resolve(relation: &Relation, definition: Definition) -> Result<Guard, Err
     let stamped = token_column(&definition.token_column)?;
     let inline = token_column(&definition.present_column)?;
     Ok(Guard {
+        fixed_key,
         key_columns,
         token_column: stamped.map_or(0, |c| c.number),
         present_column: inline.as_ref().map_or(0, |c| c.number),

@@ -4,7 +4,7 @@ use super::check::check;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
 use crate::pg::key_type::KeyType;
-use crate::pg::xact;
+use crate::pg::{report, xact};
 use crate::transaction;
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
@@ -24,13 +24,33 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
             return Ok(row);
         }
         let old = if is_update(data) { Some((*data).tg_trigtuple) } else { None };
-        let inline = if is_delete(data) { None } else { inline_token(statement, row, old, descriptor)? };
-        let accepted = if statement.guard.key_columns.is_empty() {
-            check_fixed(data, statement, inline)?
-        } else {
-            check_columns(data, statement, descriptor, row, old, inline)?
+        let accepted = match accepted(data, statement, descriptor, row, old) {
+            Err(violation) if statement.guard.definition.observe => {
+                report::warning_once(&violation);
+                None
+            }
+            accepted => accepted?,
         };
         if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, accepted)) }
+    }
+}
+
+/// The token that the row is accepted under, `None` where it passes without.
+unsafe fn accepted(
+    data: *mut pg_sys::TriggerData,
+    statement: &mut Statement,
+    descriptor: TupleDesc,
+    row: HeapTuple,
+    old: Option<HeapTuple>,
+) -> Result<Option<Token>, Error> {
+    // SAFETY: the caller's: the call's data, and tuples of this descriptor.
+    unsafe {
+        let inline = if is_delete(data) { None } else { inline_token(statement, row, old, descriptor)? };
+        if statement.guard.key_columns.is_empty() {
+            check_fixed(data, statement, inline)
+        } else {
+            check_columns(data, statement, descriptor, row, old, inline)
+        }
     }
 }
 
@@ -74,9 +94,8 @@ unsafe fn check_fixed(
         return Ok(statement.token);
     }
     let guard = statement.guard.clone();
-    let KeySource::Fixed(key) = &guard.definition.key else { return Ok(None) };
     let generation = transaction::generation();
-    let (verdict, subject) = check(&question(statement, key.as_bytes(), inline))?;
+    let (verdict, subject) = check(&question(statement, &guard.fixed_key, inline))?;
     // SAFETY: the caller's: the call's data.
     let accepted = unsafe { settle(verdict, &subject, data, statement) }?;
     remember(statement, generation, accepted);

@@ -33,8 +33,6 @@ pub struct Statement {
     pub old_key: Vec<u8>,
     /// Whether any of its rows presented a token inline.
     pub presented_inline: bool,
-    /// Warned of already, where the guard only observes.
-    pub warned: bool,
 }
 
 thread_local! {
@@ -63,7 +61,6 @@ impl Statement {
             row_key: Vec::new(),
             old_key: Vec::new(),
             presented_inline: false,
-            warned: false,
         }));
         // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be
         // used; the callback's own memory lives until it has run.

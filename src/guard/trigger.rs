@@ -9,8 +9,7 @@ use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger};
 use crate::pg::{report, xact};
 use crate::{finfo, transaction};
-use fencing_core::admission::{Rejection, Verdict};
-use fencing_core::definition::KeySource;
+use fencing_core::admission::{MissingRule, Rejection, Verdict};
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -88,7 +87,7 @@ pub unsafe extern "C-unwind" fn fencing_guard_statement(fcinfo: pg_sys::Function
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
             let statement = statement_of(fcinfo, data)?;
-            check_statement(data, statement)?;
+            or_observe(check_statement(data, statement), statement)?;
             Ok(Outcome::Value(Datum::from(0usize)))
         });
         finish(outcome, fcinfo)
@@ -107,10 +106,21 @@ pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionC
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
             let statement = statement_of(fcinfo, data)?;
-            check_truncate(data, statement)?;
+            or_observe(check_truncate(data, statement), statement)?;
             Ok(Outcome::Value(Datum::from(0usize)))
         });
         finish(outcome, fcinfo)
+    }
+}
+
+/// A guard that only observes warns of a violation and lets the write pass.
+fn or_observe(checked: Result<(), Error>, statement: &Statement) -> Result<(), Error> {
+    match checked {
+        Err(violation) if statement.guard.definition.observe => {
+            report::warning_once(&violation);
+            Ok(())
+        }
+        checked => checked,
     }
 }
 
@@ -149,8 +159,7 @@ unsafe fn statement_of<'a>(
 /// Takes the fence before any row lock, and makes a stale statement that matches no row an error.
 unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
     let guard = statement.guard.clone();
-    let KeySource::Fixed(key) = &guard.definition.key else { return Ok(()) };
-    if statement.bypass {
+    if statement.bypass || !guard.key_columns.is_empty() {
         return Ok(());
     }
     // Rows may present what the statement as a whole doesn't; and a foreign key's action may find
@@ -159,7 +168,7 @@ unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statem
     if rows_decide && transaction::with(|t| t.presentation.is_empty()) {
         return Ok(());
     }
-    let question = question(statement, key.as_bytes(), None);
+    let question = question(statement, &guard.fixed_key, None);
     let (verdict, subject) = check(&question)?;
     match verdict {
         Verdict::Rejected(Rejection::Missing | Rejection::Unknown(_)) if rows_decide => Ok(()),
@@ -173,27 +182,19 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
     if statement.bypass {
         return Ok(());
     }
-    match &guard.definition.key {
-        KeySource::Fixed(key) => {
-            let (verdict, subject) = check(&question(statement, key.as_bytes(), None))?;
-            // SAFETY: the caller's: the call's data.
-            unsafe { settle(verdict, &subject, data, statement) }.map(drop)
-        }
-        KeySource::Columns(_) => {
-            // SAFETY: the call's relation is open.
-            let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error =
-                Error::new(Code::MissingToken, format!("cannot truncate table \"{table}\" under fencing tokens"))
-                    .detail("Its rows belong to one lease per key; TRUNCATE names none of them.")
-                    .hint("Delete the rows of the leases that you hold instead.");
-            if guard.definition.observe {
-                report::warning(&error);
-                Ok(())
-            } else {
-                Err(error)
-            }
-        }
+    if guard.key_columns.is_empty() {
+        let (verdict, subject) = check(&question(statement, &guard.fixed_key, None))?;
+        // SAFETY: the caller's: the call's data.
+        return unsafe { settle(verdict, &subject, data, statement) }.map(drop);
     }
+    if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presentation.is_empty()) {
+        return Ok(());
+    }
+    // SAFETY: the call's relation is open.
+    let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
+    Err(Error::new(Code::MissingToken, format!("cannot truncate table \"{table}\" under fencing tokens"))
+        .detail("Its rows belong to one lease per key; TRUNCATE names none of them.")
+        .hint("Delete the rows of the leases that you hold instead."))
 }
 
 /// The question that a statement's guard asks of one lease.
@@ -216,24 +217,15 @@ pub unsafe fn settle(
     verdict: Verdict,
     subject: &Subject,
     data: *mut pg_sys::TriggerData,
-    statement: &mut Statement,
+    statement: &Statement,
 ) -> Result<Option<Token>, Error> {
-    let observe = statement.guard.definition.observe;
     match verdict {
-        Verdict::Accepted(token) => Ok((!observe).then_some(token)),
+        Verdict::Accepted(token) => Ok((!statement.guard.definition.observe).then_some(token)),
         Verdict::Admitted => Ok(None),
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
             let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error = why.error(&subject.describe(), Some(&table));
-            if !observe {
-                return Err(error);
-            }
-            if !statement.warned {
-                statement.warned = true;
-                report::warning(&error);
-            }
-            Ok(None)
+            Err(why.error(&subject.describe(), Some(&table)))
         }
     }
 }

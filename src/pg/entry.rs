@@ -25,14 +25,23 @@ pub enum Outcome {
     Null,
     /// An error to raise.
     Raise(Raise),
-    /// SQL to run as the extension's owner: it may fire other people's event triggers, whose errors
-    /// must not pass through Rust.
-    Execute {
-        /// Statements.
-        sql: *const c_char,
-        /// The role to run them as.
-        owner: Oid,
-    },
+    /// SQL to run: it may fire other people's event triggers, whose errors must not pass through
+    /// Rust.
+    Execute(Script),
+}
+
+/// Statements to run with the caller's own rights and a search path that nobody can plant anything
+/// in. What the caller has no right to is granted by `owner` before, and taken back after: DDL on
+/// somebody's table runs that somebody's code (partition keys, event triggers), and must do so as
+/// nobody else.
+#[derive(Clone, Copy)]
+pub struct Script {
+    /// Run as `owner`, before; null for nothing.
+    before: *const c_char,
+    sql: *const c_char,
+    /// Run as `owner`, after; null for nothing.
+    after: *const c_char,
+    owner: Oid,
 }
 
 /// Raises `error` from anywhere below an entry point.
@@ -63,6 +72,18 @@ unsafe extern "C-unwind" {
     fn SPI_finish() -> i32;
     fn GetUserIdAndSecContext(user: *mut Oid, context: *mut i32);
     fn SetUserIdAndSecContext(user: Oid, context: i32);
+    fn NewGUCNestLevel() -> i32;
+    fn AtEOXact_GUC(commit: bool, nest_level: i32);
+    fn set_config_option(
+        name: *const c_char,
+        value: *const c_char,
+        context: pg_sys::GucContext::Type,
+        source: pg_sys::GucSource::Type,
+        action: pg_sys::GucAction::Type,
+        change: bool,
+        level: i32,
+        reload: bool,
+    ) -> i32;
 }
 
 /// Hands an outcome to PostgreSQL.
@@ -77,18 +98,53 @@ pub unsafe fn finish(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datu
             Outcome::Value(datum) => return datum,
             Outcome::Raise(raise) => raise.error(),
             Outcome::Null => {}
-            Outcome::Execute { sql, owner } => {
-                let (mut user, mut context) = (Oid::INVALID, 0);
-                GetUserIdAndSecContext(&mut user, &mut context);
-                SetUserIdAndSecContext(owner, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32);
-                SPI_connect();
-                SPI_execute(sql, false, 0);
-                SPI_finish();
-                SetUserIdAndSecContext(user, context);
-            }
+            Outcome::Execute(script) => script.run(),
         }
         (*fcinfo).isnull = true;
         Datum::from(0usize)
+    }
+}
+
+impl Script {
+    /// # Safety
+    /// As [`finish`].
+    unsafe fn run(self) {
+        // SAFETY: the caller's promise; an abort restores role and settings.
+        unsafe {
+            let settings = NewGUCNestLevel();
+            set_config_option(
+                c"search_path".as_ptr(),
+                c"pg_catalog, pg_temp".as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+            SPI_connect();
+            execute_as(self.owner, self.before);
+            SPI_execute(self.sql, false, 0);
+            execute_as(self.owner, self.after);
+            SPI_finish();
+            AtEOXact_GUC(false, settings);
+        }
+    }
+}
+
+/// # Safety
+/// As [`finish`], within SPI.
+unsafe fn execute_as(role: Oid, sql: *const c_char) {
+    if sql.is_null() {
+        return;
+    }
+    let (mut user, mut context) = (Oid::INVALID, 0);
+    // SAFETY: the caller's promise; an abort restores the role.
+    unsafe {
+        GetUserIdAndSecContext(&mut user, &mut context);
+        SetUserIdAndSecContext(role, context | pg_sys::SECURITY_LOCAL_USERID_CHANGE as i32);
+        SPI_execute(sql, false, 0);
+        SetUserIdAndSecContext(user, context);
     }
 }
 
@@ -100,8 +156,16 @@ pub enum Answer<'a> {
     One(Value<'a>),
     /// One row of OUT parameters, in their order.
     Record(Vec<Value<'a>>),
-    /// SQL to run as that role, then nothing to say.
-    Execute(String, Oid),
+    /// SQL to run with the caller's rights, then nothing to say; `grants` is run by `owner` before
+    /// and after.
+    Execute {
+        /// Statements.
+        sql: String,
+        /// What grants a missing right, and what takes it back.
+        grants: Option<(String, String)>,
+        /// The role that grants.
+        owner: Oid,
+    },
 }
 
 /// Expected type of an argument.
@@ -199,7 +263,7 @@ impl Args {
         self.raw(n).map(|d| unsafe { name_of(d) })
     }
 
-    /// An array of names; `Err` where one of them is NULL or it has more than one dimension.
+    /// An array of names; `Err` where one of them is NULL.
     pub fn names(&self, n: usize) -> Option<Result<Vec<String>, Error>> {
         self.raw(n).map(|datum| {
             let (mut elements, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
@@ -244,6 +308,11 @@ unsafe fn name_of(datum: Datum) -> String {
 
 /// The label of an enum value of the extension.
 pub fn enum_label(value: Datum) -> String {
+    text::from_server(&enum_label_bytes(value))
+}
+
+/// The label of any enum value, in the server's encoding.
+pub fn enum_label_bytes(value: Datum) -> Vec<u8> {
     // SAFETY: a syscache look-up; the label is copied before the tuple is released.
     unsafe {
         let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::ENUMOID as i32, value);
@@ -251,7 +320,7 @@ pub fn enum_label(value: Datum) -> String {
             throw(Error::new(Code::InvalidParameter, "invalid enum value"));
         }
         let form = pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_enum>();
-        let label = std::ffi::CStr::from_ptr((&raw const (*form).enumlabel.data).cast()).to_string_lossy().into_owned();
+        let label = std::ffi::CStr::from_ptr((&raw const (*form).enumlabel.data).cast()).to_bytes().to_vec();
         pg_sys::ReleaseSysCache(tuple);
         label
     }
@@ -296,7 +365,12 @@ impl Answer<'_> {
     pub unsafe fn outcome(self, fcinfo: pg_sys::FunctionCallInfo) -> Outcome {
         match self {
             Answer::Void => Outcome::Null,
-            Answer::Execute(sql, owner) => Outcome::Execute { sql: text::to_server_cstr(&sql), owner },
+            Answer::Execute { sql, grants, owner } => {
+                let text = |s: Option<&String>| s.map_or(std::ptr::null(), |s| text::to_server_cstr(s));
+                let (before, after) = grants.unzip();
+                let (before, after) = (text(before.as_ref()), text(after.as_ref()));
+                Outcome::Execute(Script { before, sql: text::to_server_cstr(&sql), after, owner })
+            }
             Answer::One(value) => match value.datum() {
                 (_, true) => Outcome::Null,
                 (datum, false) => Outcome::Value(datum),

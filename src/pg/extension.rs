@@ -29,6 +29,9 @@ pub struct Oids {
     pub epoch_pkey: Oid,
     pub protocol: Oid,
     pub term_seq: Oid,
+    pub guard_row: Oid,
+    pub guard_statement: Oid,
+    pub guard_truncate: Oid,
     /// The role that owns the extension's tables.
     pub owner: Oid,
 }
@@ -107,8 +110,25 @@ fn look_up() -> Oids {
         }
         oid
     };
+    let function = |name: &CStr| {
+        // SAFETY: a syscache look-up by name, no arguments and schema; null where there is none.
+        unsafe {
+            let cache = pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32;
+            let arguments = pg_sys::buildoidvector(std::ptr::null(), 0);
+            let tuple = pg_sys::SearchSysCache3(cache, name.as_ptr().into(), arguments.into(), schema.into());
+            if tuple.is_null() {
+                return Oid::INVALID;
+            }
+            let oid = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>()).oid;
+            pg_sys::ReleaseSysCache(tuple);
+            oid
+        }
+    };
     let epoch = relation(c"epoch");
     Oids {
+        guard_row: function(c"guard_row"),
+        guard_statement: function(c"guard_statement"),
+        guard_truncate: function(c"guard_truncate"),
         namespace: relation(c"namespace"),
         namespace_pkey: relation(c"namespace_pkey"),
         namespace_name_key: relation(c"namespace_name_key"),
@@ -129,6 +149,37 @@ fn look_up() -> Oids {
         term_seq: relation(c"term_seq"),
         owner: owner_of(epoch),
     }
+}
+
+/// The guard functions that a role has no EXECUTE on: attaching a trigger takes it.
+pub fn not_executable_by(role: Oid) -> Vec<&'static str> {
+    let oids = oids();
+    let functions = [
+        ("fencing.guard_row()", oids.guard_row),
+        ("fencing.guard_statement()", oids.guard_statement),
+        ("fencing.guard_truncate()", oids.guard_truncate),
+    ];
+    functions.into_iter().filter(|(_, oid)| !may_execute(role, *oid)).map(|(name, _)| name).collect()
+}
+
+fn may_execute(role: Oid, function: Oid) -> bool {
+    // SAFETY: a catalog look-up.
+    let result = unsafe {
+        #[cfg(feature = "pg15")]
+        {
+            pg_sys::pg_proc_aclcheck(function, role, pg_sys::ACL_EXECUTE)
+        }
+        #[cfg(not(feature = "pg15"))]
+        {
+            pg_sys::object_aclcheck(pg_sys::ProcedureRelationId, function, role, pg_sys::ACL_EXECUTE.into())
+        }
+    };
+    result == pg_sys::AclResult::ACLCHECK_OK
+}
+
+/// Keeps others from granting on the extension's functions until this transaction ends.
+pub fn serialize_grants() {
+    drop(super::table::Table::open(oids().protocol, super::table::Access::Serialize));
 }
 
 fn owner_of(relation: Oid) -> Oid {

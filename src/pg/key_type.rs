@@ -74,7 +74,7 @@ impl KeyType {
                 KeyType::Int8 => (datum.value() as i64).to_string().into_bytes(),
                 KeyType::Text => text::bytes_of(datum),
                 KeyType::Uuid => fencing_core::key::uuid_text(&*datum.cast_mut_ptr::<[u8; 16]>()),
-                KeyType::Enum => entry::enum_label(datum).into_bytes(),
+                KeyType::Enum => entry::enum_label_bytes(datum),
                 KeyType::Literal => CStr::from_ptr(datum.cast_mut_ptr()).to_bytes().to_vec(),
             }
         }

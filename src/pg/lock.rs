@@ -62,8 +62,8 @@ impl Tag {
     }
 
     /// The fence of a lease, whether or not the lease exists yet.
-    pub fn fence(namespace: i32, key: &[u8]) -> Tag {
-        Tag::new(Kind::Fence, fencing_core::hash::lock_hash(namespace, key))
+    pub fn fence(lease_hash: u64) -> Tag {
+        Tag::new(Kind::Fence, lease_hash)
     }
 
     /// The lock of a whole namespace.
@@ -73,21 +73,21 @@ impl Tag {
 
     /// Takes the lock until the transaction ends, waiting for it if need be.
     pub fn lock(&self, mode: Mode) {
-        // SAFETY: a well-formed tag; the lock belongs to the transaction.
-        unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, false) };
+        // SAFETY: a well-formed tag.
+        owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, false) });
     }
 
     /// Takes the lock if it is free.
     pub fn try_lock(&self, mode: Mode) -> bool {
         // SAFETY: as `lock`.
-        let got = unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, true) };
+        let got = owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, true) });
         got != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
     }
 
     /// Gives back one `lock` or `try_lock` before the transaction ends.
     pub fn unlock(&self, mode: Mode) {
         // SAFETY: as `lock`; the caller holds it.
-        unsafe { pg_sys::LockRelease(&self.0, mode.lockmode(), false) };
+        owned_by_transaction(|| unsafe { pg_sys::LockRelease(&self.0, mode.lockmode(), false) });
     }
 
     /// Whether this backend holds it in that mode.
@@ -104,16 +104,53 @@ impl Tag {
     /// Who, other than this backend, stands in the way of `mode`: process ids, 0 for a prepared
     /// transaction.
     pub fn in_the_way_of(&self, mode: Mode) -> Vec<i32> {
-        let mut count = 0;
-        // SAFETY: the result is an array of `count` entries in the current memory context.
-        let holders = unsafe {
-            let list = pg_sys::GetLockConflicts(&self.0, mode.lockmode(), &mut count);
-            std::slice::from_raw_parts(list, count as usize)
-        };
-        let mut pids: Vec<i32> = holders.iter().filter_map(pid_of).collect();
+        let mut pids = Vec::new();
+        let mut processless = Vec::new();
+        for holder in self.conflicts(mode) {
+            match pid_of(&holder) {
+                Some(pid) => pids.push(pid),
+                None => processless.push(holder),
+            }
+        }
+        // A transaction without its process was prepared, or has ended since: only the former is
+        // still in the way.
+        if !processless.is_empty() {
+            let still = self.conflicts(mode);
+            let same = |a: &pg_sys::VirtualTransactionId, b: &pg_sys::VirtualTransactionId| {
+                a.localTransactionId == b.localTransactionId && number_of(a) == number_of(b)
+            };
+            if processless.iter().any(|holder| still.iter().any(|other| same(holder, other))) {
+                pids.push(0);
+            }
+        }
         pids.sort_unstable();
         pids.dedup();
         pids
+    }
+
+    fn conflicts(&self, mode: Mode) -> Vec<pg_sys::VirtualTransactionId> {
+        let mut count = 0;
+        // SAFETY: the result is an array of `count` entries in the current memory context.
+        unsafe {
+            let list = pg_sys::GetLockConflicts(&self.0, mode.lockmode(), &mut count);
+            std::slice::from_raw_parts(list, count as usize).to_vec()
+        }
+    }
+}
+
+/// Runs a lock call on behalf of the transaction (or savepoint) itself. By default a lock belongs to
+/// the portal that runs: a cursor that fails inside a savepoint would give back, with that
+/// savepoint, locks that it took before it. What is remembered of a lock follows savepoints alone,
+/// and so must the lock.
+fn owned_by_transaction<T>(call: impl FnOnce() -> T) -> T {
+    // SAFETY: statics of this backend. An error in between ends in an abort, which sets the owner
+    // anew.
+    unsafe {
+        let owner = pg_sys::CurrentResourceOwner;
+        pg_sys::CurrentResourceOwner = pg_sys::CurTransactionResourceOwner;
+        let result = call();
+        pg_sys::CurrentResourceOwner = owner;
+        result
     }
 }
 
@@ -124,25 +161,45 @@ unsafe extern "C-unwind" {
     fn ProcNumberGetProc(proc: i32) -> *mut pg_sys::PGPROC;
 }
 
-/// The process behind a virtual transaction: `Some(0)` for a prepared one, `None` if it has gone.
-fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
-    #[cfg(any(feature = "pg15", feature = "pg16"))]
-    let (number, look_up) = (vxid.backendId, BackendIdGetProc as unsafe extern "C-unwind" fn(i32) -> _);
-    #[cfg(any(feature = "pg17", feature = "pg18"))]
-    let (number, look_up) = (vxid.procNumber, ProcNumberGetProc as unsafe extern "C-unwind" fn(i32) -> _);
-    if number == -1 {
-        return Some(0);
-    }
-    // SAFETY: a look-up in shared memory that takes and drops its own lock and can't raise.
-    let proc: *mut pg_sys::PGPROC = unsafe { look_up(number) };
-    // SAFETY: PGPROC entries are never unmapped; a reused one shows another or no pid.
-    (!proc.is_null()).then(|| unsafe { (*proc).pid })
+#[cfg(any(feature = "pg15", feature = "pg16"))]
+fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
+    vxid.backendId
+}
+#[cfg(any(feature = "pg17", feature = "pg18"))]
+fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
+    vxid.procNumber
 }
 
-/// The process that runs transaction `xid`, 0 for a prepared one.
-pub fn pid_of_transaction(xid: pg_sys::TransactionId) -> i32 {
+/// The process that runs a virtual transaction; `None` if none does (any more). A prepared
+/// transaction keeps the number of the process that prepared it, which has gone on to others.
+fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    // SAFETY: a look-up in shared memory that takes and drops its own lock and can't raise; entries
+    // are never unmapped.
+    let (proc, running) = unsafe {
+        let proc = if vxid.backendId < 1 { std::ptr::null_mut() } else { BackendIdGetProc(vxid.backendId) };
+        (proc, proc.as_ref().map(|p| p.lxid))
+    };
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    // SAFETY: as above.
+    let (proc, running) = unsafe {
+        let proc = if vxid.procNumber < 0 { std::ptr::null_mut() } else { ProcNumberGetProc(vxid.procNumber) };
+        (proc, proc.as_ref().map(|p| p.vxid.lxid))
+    };
+    // SAFETY: not null where there is a running transaction.
+    (running == Some(vxid.localTransactionId)).then(|| unsafe { (*proc).pid })
+}
+
+/// The process that runs transaction `xid`, 0 for a prepared one; `None` if it has ended.
+pub fn pid_of_transaction(xid: pg_sys::TransactionId) -> Option<i32> {
     // SAFETY: look-ups in shared memory.
-    unsafe { pg_sys::BackendXidGetPid(pg_sys::SubTransGetTopmostTransaction(xid)) }
+    unsafe {
+        let top = pg_sys::SubTransGetTopmostTransaction(xid);
+        match pg_sys::BackendXidGetPid(top) {
+            0 => pg_sys::TransactionIdIsInProgress(top).then_some(0),
+            pid => Some(pid),
+        }
+    }
 }
 
 const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
@@ -150,20 +207,23 @@ const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
 /// Passes the gate: waits out an epoch transition, and keeps the next one out until this
 /// transaction ends.
 pub fn enter_gate() {
+    let relation = gate_relation();
     // SAFETY: a lock of an existing relation.
-    unsafe { pg_sys::LockRelationOid(gate_relation(), GATE_SHARED) };
+    owned_by_transaction(|| unsafe { pg_sys::LockRelationOid(relation, GATE_SHARED) });
 }
 
 /// Passes the gate if nobody holds it shut.
 pub fn try_enter_gate() -> bool {
+    let relation = gate_relation();
     // SAFETY: as `enter_gate`.
-    unsafe { pg_sys::ConditionalLockRelationOid(gate_relation(), GATE_SHARED) }
+    owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, GATE_SHARED) })
 }
 
 /// Undoes one `try_enter_gate`.
 pub fn leave_gate() {
+    let relation = gate_relation();
     // SAFETY: as `enter_gate`; the caller holds it.
-    unsafe { pg_sys::UnlockRelationOid(gate_relation(), GATE_SHARED) };
+    owned_by_transaction(|| unsafe { pg_sys::UnlockRelationOid(relation, GATE_SHARED) });
 }
 
 fn gate_relation() -> Oid {

@@ -54,10 +54,16 @@ impl Trigger {
         unsafe { (*self.0).tgoid }
     }
 
-    /// Its name, in the server's encoding.
-    pub fn name(self) -> Vec<u8> {
+    /// Its name.
+    pub fn name(self) -> String {
         // SAFETY: `new`'s promise; NUL-terminated.
-        unsafe { CStr::from_ptr((*self.0).tgname) }.to_bytes().to_vec()
+        text::from_server(unsafe { CStr::from_ptr((*self.0).tgname) }.to_bytes())
+    }
+
+    /// The function that it calls.
+    pub fn function(self) -> Oid {
+        // SAFETY: `new`'s promise.
+        unsafe { (*self.0).tgfoid }
     }
 
     /// Its arguments.
@@ -326,8 +332,8 @@ pub fn quoted_name(relation: Oid) -> String {
     }
 }
 
-/// Every trigger of that name in the database: its table and its arguments.
-pub fn triggers_named(trigger: &str) -> Vec<(Oid, Vec<String>)> {
+/// Every trigger in the database that calls that function: its table and its arguments.
+pub fn triggers_calling(function: Oid) -> Vec<(Oid, Vec<String>)> {
     let mut found = Vec::new();
     // SAFETY: a scan with a catalog snapshot; the tuple is pinned while it is read.
     unsafe {
@@ -340,7 +346,7 @@ pub fn triggers_named(trigger: &str) -> Vec<(Oid, Vec<String>)> {
                 break;
             }
             let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
-            if name(&form.tgname) != trigger {
+            if form.tgfoid != function {
                 continue;
             }
             let mut null = false;

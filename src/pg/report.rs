@@ -4,8 +4,9 @@
 //! XX000. So an entry point runs its body under pgrx's guard, gets a plain [`Raise`] back once
 //! every Rust frame has been left, and raises it here.
 
-use fencing_core::Error;
+use fencing_core::{Code, Error};
 use pgrx::pg_sys;
+use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 
 unsafe extern "C-unwind" {
@@ -72,9 +73,34 @@ impl Raise {
     }
 }
 
+thread_local! {
+    static WARNED: RefCell<(i64, Vec<(Code, String)>)> = RefCell::default();
+}
+
+/// As [`warning`], once for each kind of error while one statement of the client runs.
+pub fn warning_once(error: &Error) {
+    // SAFETY: reads a static of this backend.
+    let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    let first = WARNED.with_borrow_mut(|(of, warned)| {
+        if *of != statement {
+            (*of, *warned) = (statement, Vec::new());
+        }
+        let kind = (error.code, error.message.clone());
+        let first = !warned.contains(&kind);
+        if first {
+            warned.push(kind);
+        }
+        first
+    });
+    if first {
+        warning(error);
+    }
+}
+
 /// Sends `error` to the client as a WARNING and goes on.
 pub fn warning(error: &Error) {
     let raise = Raise::new(error);
-    // SAFETY: below ERROR, `errfinish` returns.
-    unsafe { raise.report(pg_sys::WARNING as c_int) }
+    // SAFETY: below ERROR, `errfinish` returns, unless a cancel arrives; the closure holds no
+    // destructor.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raise.report(pg_sys::WARNING as c_int)) }
 }

@@ -41,6 +41,12 @@ pub fn exists(role: Oid) -> bool {
     }
 }
 
+/// A role's name.
+pub fn name(role: Oid) -> String {
+    // SAFETY: a catalog look-up that raises for an unknown role.
+    super::text::from_server(unsafe { std::ffi::CStr::from_ptr(pg_sys::GetUserNameFromId(role, false)) }.to_bytes())
+}
+
 /// The role of that name, if there is one.
 pub fn by_name(name: &str) -> Option<Oid> {
     let name = super::text::to_server_cstr(name);

@@ -37,18 +37,28 @@ impl Drop for Latest {
 pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
     // SAFETY: inside a transaction; the active snapshot outlives the call.
     unsafe {
-        if !pg_sys::ActiveSnapshotSet() {
+        // A foreign key's own queries run under a snapshot of their own; what led to them was
+        // decided under the transaction's.
+        let snapshot = if super::xact::uses_one_snapshot() {
+            pg_sys::GetTransactionSnapshot()
+        } else if pg_sys::ActiveSnapshotSet() {
+            pg_sys::GetActiveSnapshot()
+        } else {
             return true;
-        }
-        let snapshot = pg_sys::GetActiveSnapshot();
+        };
         if let Some(command) = written_by {
             return (*snapshot).curcid > command;
         }
-        let next = pg_sys::ReadNextFullTransactionId().value;
+        // The transaction's own id is as good a measure of age as the next one, and needs no lock.
+        let now = super::xact::full_xid_if_any().unwrap_or_else(|| pg_sys::ReadNextFullTransactionId().value);
         // So old that 32 bits could no longer order it: seen by everyone.
-        if xid + (1 << 30) < next {
+        if xid + (1 << 30) < now {
             return true;
         }
-        xid < next && !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid as u32), snapshot)
+        // From a future that this cluster doesn't have: of another one's dump.
+        if xid > now + (1 << 30) {
+            return false;
+        }
+        !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid as u32), snapshot)
     }
 }

@@ -43,13 +43,22 @@ pub enum Read<'a> {
     Latest(&'a Latest),
 }
 
-/// A copy of one row.
+/// No table of the extension has more columns.
+const COLUMNS: usize = 20;
+const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
+
+/// Where a row is stored.
+#[derive(Clone, Copy)]
+pub struct Place(pg_sys::ItemPointerData);
+
+/// One row; usually a copy.
 pub struct Row {
     tuple: pg_sys::HeapTuple,
-    values: Vec<Datum>,
-    nulls: Vec<bool>,
-    /// The open transaction of somebody else that is changing the row.
-    pub busy: Option<pg_sys::TransactionId>,
+    values: [Datum; COLUMNS],
+    nulls: [bool; COLUMNS],
+    /// Somebody else's open transaction is changing the row, or has locked it: which, unless there
+    /// are several.
+    pub busy: Option<Option<pg_sys::TransactionId>>,
     /// The row was replaced or removed after the snapshot was taken: read again.
     pub outdated: bool,
 }
@@ -109,6 +118,12 @@ impl Row {
         Interval { months: i.month, days: i.day, micros: i.time }
     }
 
+    /// Where it was read.
+    pub fn place(&self) -> Place {
+        // SAFETY: the tuple is whole.
+        Place(unsafe { (*self.tuple).t_self })
+    }
+
     /// Whether this transaction itself wrote this version of the row.
     pub fn written_by_me(&self) -> bool {
         // SAFETY: the tuple is a whole copy; a look at this backend's own transaction state.
@@ -123,7 +138,9 @@ impl Table {
     /// Opens a table of the extension.
     pub fn open(relation: Oid, access: Access) -> Table {
         // SAFETY: raises if there is no such table.
-        Table { rel: unsafe { pg_sys::table_open(relation, access.lockmode()) } }
+        let table = Table { rel: unsafe { pg_sys::table_open(relation, access.lockmode()) } };
+        assert!(table.columns() <= COLUMNS);
+        table
     }
 
     fn descriptor(&self) -> pg_sys::TupleDesc {
@@ -137,8 +154,7 @@ impl Table {
     }
 
     fn copy(&self, tuple: pg_sys::HeapTuple) -> Row {
-        let n = self.columns();
-        let (mut values, mut nulls) = (vec![Datum::from(0usize); n], vec![false; n]);
+        let (mut values, mut nulls) = EMPTY;
         // SAFETY: the tuple is pinned; the arrays have the descriptor's length; they point into the
         // copy, which lives in the current memory context.
         let tuple = unsafe {
@@ -165,11 +181,16 @@ impl Table {
         use pg_sys::TM_Result as Tm;
         match state {
             Tm::TM_BeingModified => {
-                // SAFETY: the copy is whole.
-                let xmax = unsafe { (*(*row.tuple).t_data).t_choice.t_heap.t_xmax };
-                // SAFETY: a look at this backend's own transaction state.
-                let mine = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(xmax) };
-                row.busy = (!mine).then_some(xmax);
+                // SAFETY: the copy is whole; a look at this backend's own transaction state.
+                row.busy = unsafe {
+                    let header = &*(*row.tuple).t_data;
+                    let xmax = header.t_choice.t_heap.t_xmax;
+                    if u32::from(header.t_infomask) & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
+                        Some(None)
+                    } else {
+                        (!pg_sys::TransactionIdIsCurrentTransactionId(xmax)).then_some(Some(xmax))
+                    }
+                };
             }
             Tm::TM_Updated | Tm::TM_Deleted => row.outdated = true,
             _ => {}
@@ -206,6 +227,40 @@ impl Table {
             }
             pg_sys::systable_endscan(scan);
             found
+        }
+    }
+
+    /// Looks at the row at `place`, if one is there as this transaction or the latest to commit left
+    /// it. What `read` sees is gone once it returns.
+    pub fn look_at<T>(&self, place: Place, read: impl FnOnce(&Row) -> T) -> Option<T> {
+        let (mut values, mut nulls) = EMPTY;
+        let mut tuple = pg_sys::HeapTupleData { t_self: place.0, ..Default::default() };
+        // SAFETY: the block exists: whoever remembers a place forgets it when the table shrinks. The
+        // line is judged under the page's share lock; the page stays pinned while it is read.
+        unsafe {
+            let block = u32::from(place.0.ip_blkid.bi_hi) << 16 | u32::from(place.0.ip_blkid.bi_lo);
+            let buffer = pg_sys::ReadBuffer(self.rel, block);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+            let page = pg_sys::BufferGetPage(buffer);
+            let in_use = place.0.ip_posid as usize <= pg_sys::PageGetMaxOffsetNumber(page) as usize && {
+                let item = pg_sys::PageGetItemId(page, place.0.ip_posid);
+                let normal = (*item).lp_flags() == pg_sys::LP_NORMAL;
+                if normal {
+                    tuple.t_len = (*item).lp_len();
+                    tuple.t_tableOid = (*self.rel).rd_id;
+                    tuple.t_data = pg_sys::PageGetItem(page, item).cast();
+                }
+                normal
+            };
+            let latest = &raw mut pg_sys::SnapshotSelfData;
+            let visible = in_use && pg_sys::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
+            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+            let result = visible.then(|| {
+                pg_sys::heap_deform_tuple(&mut tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+                read(&Row { tuple: &mut tuple, values, nulls, busy: None, outdated: false })
+            });
+            pg_sys::ReleaseBuffer(buffer);
+            result
         }
     }
 
@@ -282,18 +337,40 @@ impl Table {
         xact::next_command();
     }
 
+    /// Locks a row that was read, unless somebody else was faster. Never waits.
+    fn lock(&self, row: &Row, mode: pg_sys::LockTupleMode::Type) -> Written {
+        let mut failure = pg_sys::TM_FailureData::default();
+        let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
+        // SAFETY: `t_self` is where the row was read; the call fills a copy of the tuple's header
+        // and pins the buffer, which is released here.
+        unsafe {
+            let mut tuple = pg_sys::HeapTupleData { t_self: (*row.tuple).t_self, ..Default::default() };
+            let skip = pg_sys::LockWaitPolicy::LockWaitSkip;
+            let command = xact_command();
+            let outcome =
+                pg_sys::heap_lock_tuple(self.rel, &mut tuple, command, mode, skip, false, &mut buffer, &mut failure);
+            pg_sys::ReleaseBuffer(buffer);
+            written(outcome)
+        }
+    }
+
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster.
     /// Never waits for another transaction.
     pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
-        let (mut values, mut nulls) = (row.values.clone(), row.nulls.clone());
-        let mut replace = vec![false; values.len()];
+        let locked = self.lock(row, pg_sys::LockTupleMode::LockTupleNoKeyExclusive);
+        if locked != Written::Done {
+            return locked;
+        }
+        let (mut values, mut nulls) = (row.values, row.nulls);
+        let mut replace = [false; COLUMNS];
         for (column, value) in changes {
             (values[column - 1], nulls[column - 1]) = value.datum();
             replace[column - 1] = true;
         }
         let mut failure = pg_sys::TM_FailureData::default();
         let mut lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-        // SAFETY: the arrays have the descriptor's length; `t_self` is where the row was read.
+        // SAFETY: the arrays have room for every column; `t_self` is where the row was read, and
+        // this transaction has it locked.
         let (outcome, tuple) = unsafe {
             let tuple = pg_sys::heap_modify_tuple(
                 row.tuple,
@@ -308,7 +385,7 @@ impl Table {
                 tuple,
                 xact::writing_command(),
                 std::ptr::null_mut(),
-                false,
+                true,
                 &mut failure,
                 &mut lockmode,
                 #[cfg(not(feature = "pg15"))]
@@ -332,15 +409,19 @@ impl Table {
 
     /// Removes a row that was read, unless somebody else was faster. Never waits.
     pub fn delete(&self, row: &Row) -> Written {
+        let locked = self.lock(row, pg_sys::LockTupleMode::LockTupleExclusive);
+        if locked != Written::Done {
+            return locked;
+        }
         let mut failure = pg_sys::TM_FailureData::default();
-        // SAFETY: `t_self` is where the row was read.
+        // SAFETY: `t_self` is where the row was read, and this transaction has it locked.
         let outcome = unsafe {
             pg_sys::heap_delete(
                 self.rel,
                 &raw mut (*row.tuple).t_self,
                 xact::writing_command(),
                 std::ptr::null_mut(),
-                false,
+                true,
                 &mut failure,
                 false,
             )
@@ -354,8 +435,7 @@ impl Table {
     /// # Safety
     /// `tuple` must have been stored in this table by this command.
     unsafe fn index(&self, tuple: pg_sys::HeapTuple) {
-        let n = self.columns();
-        let (mut values, mut nulls) = (vec![Datum::from(0usize); n], vec![false; n]);
+        let (mut values, mut nulls) = EMPTY;
         // SAFETY: the caller's promise; arrays of the descriptor's length; each index is closed
         // again; its own columns are plain ones of the table.
         unsafe {

@@ -34,6 +34,12 @@ pub fn to_server_cstr(text: &str) -> *const c_char {
     }
 }
 
+/// A string in the server's encoding.
+pub fn to_server(text: &str) -> Vec<u8> {
+    // SAFETY: NUL-terminated.
+    unsafe { CStr::from_ptr(to_server_cstr(text)) }.to_bytes().to_vec()
+}
+
 /// The bytes of a `text` datum, decompressed and fetched if need be.
 ///
 /// # Safety

@@ -1,6 +1,11 @@
 //! The transaction around a call.
 
 use pgrx::pg_sys;
+use std::ffi::c_void;
+
+unsafe extern "C-unwind" {
+    fn ParamsErrorCallback(arg: *mut c_void);
+}
 
 /// Whether earlier or later statements share this transaction: a block, or a pipeline that has
 /// begun. A function or a DO block called by itself is alone.
@@ -18,8 +23,13 @@ pub fn commit_immediately() {
 /// Whether the function was called by the client's own statement, not from within a function.
 pub fn called_by_client() -> bool {
     // SAFETY: reads a static of this backend. Every procedural language and SPI push an error
-    // context while they run; a client's own statement has none.
-    unsafe { pg_sys::error_context_stack.is_null() }
+    // context while they run; a client's own statement has none, or that of its parameters.
+    unsafe {
+        let context = pg_sys::error_context_stack;
+        let parameters = ParamsErrorCallback as unsafe extern "C-unwind" fn(*mut c_void) as usize;
+        context.is_null()
+            || (*context).previous.is_null() && (*context).callback.is_some_and(|f| f as usize == parameters)
+    }
 }
 
 /// REPEATABLE READ or SERIALIZABLE.
@@ -66,6 +76,12 @@ pub fn require_writable(command: &std::ffi::CStr) {
         pg_sys::PreventCommandIfReadOnly(command.as_ptr());
         pg_sys::PreventCommandDuringRecovery(command.as_ptr());
     }
+}
+
+/// Refuses (25006) on a standby.
+pub fn require_primary(command: &std::ffi::CStr) {
+    // SAFETY: raises or returns.
+    unsafe { pg_sys::PreventCommandDuringRecovery(command.as_ptr()) };
 }
 
 /// Flushes WAL up to `lsn`; usually somebody has already.

@@ -27,8 +27,8 @@ pub fn read_locked(lease: &LeaseId) -> Option<Fence> {
 }
 
 /// The fence as of now, for those who hold no lock and decide nothing by it.
-pub fn read_latest(lease: &LeaseId, snapshot: &Latest) -> Option<Fence> {
-    find(&Table::open(oids().fence, Access::Read), lease, Read::Latest(snapshot))
+pub fn read_latest(lease: &LeaseId) -> Option<Fence> {
+    find(&Table::open(oids().fence, Access::Read), lease, Read::Latest(&Latest::take()))
 }
 
 /// Raises the fence to `token`. Under its exclusive lock.

@@ -1,14 +1,15 @@
 //! `fencing.lease`: the heartbeat row.
 
-use super::{LeaseId, token};
-use crate::pg::extension::oids;
+use super::{LeaseId, LeaseMap, token};
+use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::table::{Access, Place, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use fencing_core::lease::{EndReason, Record};
 use fencing_core::time::{Instant, Span};
 use fencing_core::{Token, name};
 use pgrx::pg_sys::{Oid, TransactionId};
+use std::cell::RefCell;
 
 /// A lease's row.
 pub struct Lease {
@@ -21,17 +22,14 @@ pub struct Lease {
     pub role: Oid,
     /// How long the term lasts from each renewal.
     pub ttl: Span,
+    /// The transaction that granted the term.
+    pub granted_by: u64,
 }
 
 impl Lease {
-    /// The open transaction of somebody else that is changing the row.
-    pub fn busy(&self) -> Option<TransactionId> {
+    /// Somebody else's open transaction is changing the row: which, unless there are several.
+    pub fn busy(&self) -> Option<Option<TransactionId>> {
         self.row.busy
-    }
-
-    /// Whether this transaction itself wrote the row as it is.
-    pub fn written_by_me(&self) -> bool {
-        self.row.written_by_me()
     }
 }
 
@@ -39,6 +37,7 @@ impl Lease {
 #[expect(missing_docs, reason = "named as the columns are")]
 pub struct Grant<'a> {
     pub token: Token,
+    pub granted_by: u64,
     pub holder: &'a [u8],
     pub role: Oid,
     pub ttl: Span,
@@ -64,25 +63,89 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
 pub fn all(namespace: i32) -> Vec<(LeaseId, Lease)> {
     let rows =
         Table::open(oids().lease, Access::Read).all(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take());
-    rows.into_iter().map(|row| (LeaseId { namespace, key: row.text(2) }, from_row(row))).collect()
+    rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(2)), from_row(row))).collect()
 }
 
 fn from_row(row: Row) -> Lease {
-    let state = row.text(4);
-    let record = Record {
-        token: token(row.bigint(3)),
-        ended: EndReason::parse(&String::from_utf8_lossy(&state)),
-        acquired_at: row.bigint(8),
-        renewed_at: row.bigint(9),
-        expires_at: row.bigint(10),
-        ended_at: row.bigint_or_null(11),
-    };
     Lease {
-        record,
-        holder: row.text(5),
-        role: row.oid(6),
-        ttl: name::check_span("ttl", row.interval(7)).unwrap_or(0),
+        record: record(&row),
+        holder: row.text(6),
+        role: row.oid(7),
+        ttl: name::check_span("ttl", row.interval(8)).unwrap_or(0),
+        granted_by: row.bigint(4) as u64,
         row,
+    }
+}
+
+fn record(row: &Row) -> Record {
+    Record {
+        token: token(row.bigint(3)),
+        ended: EndReason::parse(&String::from_utf8_lossy(&row.text(5))),
+        acquired_at: row.bigint(9),
+        renewed_at: row.bigint(10),
+        expires_at: row.bigint(11),
+        ended_at: row.bigint_or_null(12),
+    }
+}
+
+/// What a guard needs to know of a lease.
+pub struct Heartbeat {
+    /// What decisions are made by.
+    pub record: Record,
+    /// The role that acquired the term.
+    pub role: Oid,
+    /// The transaction that granted the term.
+    pub granted_by: u64,
+    /// Whether this transaction itself wrote the row as it is.
+    pub written_by_me: bool,
+}
+
+thread_local! {
+    /// Where rows were found, as long as nothing is known to have moved them.
+    static PLACES: RefCell<(u64, LeaseMap<Place>)> = RefCell::default();
+}
+
+/// So many places are remembered.
+const PLACES_KEPT: usize = 1024;
+
+/// The lease's row as this transaction or the latest to commit left it; for the hot path.
+///
+/// Reads without a snapshot, first where the row was last time, then by its key. Such a read may meet
+/// two versions while one replaces the other, either of which was the latest at some moment of the
+/// read, or miss both: then a snapshot decides.
+pub fn heartbeat(lease: &LeaseId) -> Option<Heartbeat> {
+    let table = Table::open(oids().lease, Access::Read);
+    // Opening the table has brought word if it was moved or has shrunk.
+    let version = extension::configuration_version();
+    let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
+    let remembered = place.and_then(|place| table.look_at(place, |row| is_of(row, lease).then(|| heartbeat_of(row))));
+    if let Some(heartbeat) = remembered.flatten() {
+        return Some(heartbeat);
+    }
+    let keys = [(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))];
+    if let Some(row) = table.find(oids().lease_pkey, &keys, Read::Locked) {
+        PLACES.with_borrow_mut(|(v, places)| {
+            if *v != version || places.len() >= PLACES_KEPT {
+                places.clear();
+                *v = version;
+            }
+            places.insert(lease.clone(), row.place());
+        });
+        return Some(heartbeat_of(&row));
+    }
+    read(lease).map(|lease| heartbeat_of(&lease.row))
+}
+
+fn is_of(row: &Row, lease: &LeaseId) -> bool {
+    row.int(1) == lease.namespace && row.text(2) == *lease.key
+}
+
+fn heartbeat_of(row: &Row) -> Heartbeat {
+    Heartbeat {
+        record: record(row),
+        role: row.oid(7),
+        granted_by: row.bigint(4) as u64,
+        written_by_me: row.written_by_me(),
     }
 }
 
@@ -94,6 +157,7 @@ fn table() -> Table {
 pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Written {
     let term = [
         Value::BigInt(grant.token.to_bigint()),
+        Value::Xid8(grant.granted_by),
         Value::Text(b"held"),
         Value::Text(grant.holder),
         Value::Oid(grant.role),
@@ -119,12 +183,12 @@ pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Writte
 
 /// Records a renewal.
 pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
-    table().update(&lease.row, &[(9, Value::Time(now)), (10, Value::Time(expires_at))])
+    table().update(&lease.row, &[(10, Value::Time(now)), (11, Value::Time(expires_at))])
 }
 
 /// Records an end.
 pub fn end(lease: &Lease, reason: EndReason, now: Instant) -> Written {
-    table().update(&lease.row, &[(4, Value::Text(reason.as_str().as_bytes())), (11, Value::Time(now))])
+    table().update(&lease.row, &[(5, Value::Text(reason.as_str().as_bytes())), (12, Value::Time(now))])
 }
 
 /// Removes the row.

@@ -7,16 +7,55 @@ pub mod namespace;
 pub mod request;
 pub mod term;
 
+use fencing_core::hash::lock_hash;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::rc::Rc;
+
 /// The identity of a lease.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseId {
     /// `namespace.id`
     pub namespace: i32,
     /// Its key, in the server's encoding.
-    pub key: Vec<u8>,
+    pub key: Rc<[u8]>,
+    /// The hash that names its locks; it also finds it in this backend's maps.
+    pub hash: u64,
+}
+
+/// A map by lease, which hashes nothing anew.
+pub type LeaseMap<V> = HashMap<LeaseId, V, BuildHasherDefault<LeaseHasher>>;
+
+/// Takes a lease's own hash as it is.
+#[derive(Default)]
+pub struct LeaseHasher(u64);
+
+impl Hasher for LeaseHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a lease is hashed by its own hash")
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl Hash for LeaseId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 impl LeaseId {
+    /// The lease of that key.
+    pub fn new(namespace: i32, key: &[u8]) -> LeaseId {
+        LeaseId { namespace, key: key.into(), hash: lock_hash(namespace, key) }
+    }
+
     /// `namespace/key`, for messages.
     pub fn describe(&self, namespace: &str) -> String {
         format!("{namespace}/{}", crate::pg::text::from_server(&self.key))

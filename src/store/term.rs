@@ -67,13 +67,7 @@ fn from_row(row: Row) -> Term {
         ended: EndReason::parse(&String::from_utf8_lossy(&row.text(14))),
         superseded: row.raw(17).is_some(),
     };
-    Term {
-        lease: LeaseId { namespace: row.int(2), key: row.text(3) },
-        record,
-        role: row.oid(7),
-        expires_at: row.bigint(12),
-        row,
-    }
+    Term { lease: LeaseId::new(row.int(2), &row.text(3)), record, role: row.oid(7), expires_at: row.bigint(12), row }
 }
 
 /// Records a new term.

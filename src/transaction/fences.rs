@@ -1,10 +1,10 @@
 //! Fences held by this transaction, and the terms accepted under them.
 
-use crate::pg::lock::{Mode, Tag};
+use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
-use crate::store::LeaseId;
 use crate::store::namespace::Namespace;
-use fencing_core::Token;
+use crate::store::{LeaseId, LeaseMap};
+use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -43,10 +43,12 @@ struct Acquired {
 /// What is held.
 #[derive(Default)]
 pub struct Fences {
-    locked: HashMap<LeaseId, i32>,
+    locked: LeaseMap<i32>,
     namespaces: HashMap<i32, NamespaceLocks>,
-    accepted: HashMap<LeaseId, Accepted>,
+    accepted: LeaseMap<Accepted>,
     acquired: Vec<Acquired>,
+    /// The savepoint level at which the gate was passed.
+    gate: Option<i32>,
 }
 
 impl Fences {
@@ -58,7 +60,7 @@ impl Fences {
         match self.namespaces.get(&lease.namespace) {
             Some(locks) if locks.whole.is_some() => None,
             Some(locks) if locks.fences >= FENCES_PER_NAMESPACE => Some(Tag::namespace(lease.namespace)),
-            _ => Some(Tag::fence(lease.namespace, &lease.key)),
+            _ => Some(Tag::fence(lease.hash)),
         }
     }
 
@@ -73,15 +75,13 @@ impl Fences {
     }
 
     /// The term that was accepted for this lease, if the caller may rely on it as it is.
-    pub fn trusted(&self, lease: &LeaseId) -> Option<Token> {
+    pub fn trusted(&self, lease: &LeaseId, user: Oid) -> Option<Token> {
         let accepted = self.accepted.get(lease)?;
-        (accepted.trusted && accepted.user == role::outer_user()).then_some(accepted.token)
+        (accepted.trusted && accepted.user == user).then_some(accepted.token)
     }
 
-    /// Records that a write was accepted.
-    pub fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>) {
-        let user = role::outer_user();
-        let level = self.accepted.get(lease).map_or_else(xact::nest_level, |earlier| earlier.level);
+    fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>, user: Oid, level: i32) {
+        let level = self.accepted.get(lease).map_or(level, |earlier| earlier.level);
         self.accepted.insert(lease.clone(), Accepted { level, token, namespace, user, trusted: true });
     }
 
@@ -107,11 +107,6 @@ impl Fences {
         self.missing_lock(lease).is_none()
     }
 
-    /// Records an acquisition by `command`.
-    pub fn acquired(&mut self, lease: LeaseId, command: CommandId) {
-        self.acquired.push(Acquired { lease, level: xact::nest_level(), command });
-    }
-
     /// The command of this transaction that acquired the lease.
     pub fn acquired_by(&self, lease: &LeaseId) -> Option<CommandId> {
         self.acquired.iter().rev().find(|a| a.lease == *lease).map(|a| a.command)
@@ -129,6 +124,7 @@ impl Fences {
             .values_mut()
             .chain(self.accepted.values_mut().map(|a| &mut a.level))
             .chain(self.acquired.iter_mut().map(|a| &mut a.level))
+            .chain(self.gate.as_mut())
             .chain(self.namespaces.values_mut().filter_map(|n| n.whole.as_mut()));
         for l in levels {
             *l = (*l).min(level - 1);
@@ -139,6 +135,7 @@ impl Fences {
     pub fn roll_back(&mut self, level: i32) {
         self.accepted.retain(|_, a| a.level < level);
         self.acquired.retain(|a| a.level < level);
+        self.gate = self.gate.filter(|l| *l < level);
         self.locked.retain(|_, l| *l < level);
         for (namespace, locks) in &mut self.namespaces {
             locks.whole = locks.whole.filter(|l| *l < level);
@@ -153,6 +150,43 @@ impl Fences {
 pub fn lock_shared(lease: &LeaseId) {
     if let Some(tag) = super::with(|t| t.fences.missing_lock(lease)) {
         tag.lock(Mode::Shared);
-        super::with(|t| t.fences.locked(lease, xact::nest_level()));
+        let level = xact::nest_level();
+        super::with(|t| t.fences.locked(lease, level));
     }
+}
+
+/// Makes sure that the lock is held which is remembered as held: everything depends on it.
+pub fn require_lock(lease: &LeaseId) -> Result<(), Error> {
+    let held =
+        Tag::fence(lease.hash).held_by_me(Mode::Shared) || Tag::namespace(lease.namespace).held_by_me(Mode::Shared);
+    if held {
+        return Ok(());
+    }
+    Err(Error::new(Code::NotInPrerequisiteState, "the lock of a fence that this transaction wrote under is gone")
+        .hint("Run the transaction again."))
+}
+
+/// Passes the gate, unless this transaction has.
+pub fn enter_gate() {
+    if super::with(|t| t.fences.gate.is_none()) {
+        lock::enter_gate();
+        let level = xact::nest_level();
+        super::with(|t| t.fences.gate = Some(level));
+    }
+}
+
+/// Records that a write was accepted.
+pub fn accept(lease: &LeaseId, token: Token, namespace: Rc<Namespace>) {
+    let (user, level) = (role::outer_user(), xact::nest_level());
+    super::with(|t| t.fences.accept(lease, token, namespace, user, level));
+}
+
+/// Records an acquisition by `command`: its verdicts start afresh, and its commit is durable.
+pub fn acquired(lease: LeaseId, command: CommandId) {
+    let level = xact::nest_level();
+    super::with(|t| {
+        t.fences.acquired.push(Acquired { lease, level, command });
+        t.durable = true;
+    });
+    super::distrust_verdicts();
 }

@@ -17,6 +17,8 @@ pub struct Transaction {
     pub presentation: Presentation,
     /// Fences held and terms accepted under them.
     pub fences: Fences,
+    /// Whether the commit must be durable, whatever the session's setting.
+    pub durable: bool,
 }
 
 thread_local! {
@@ -40,8 +42,8 @@ pub fn distrust_verdicts() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
-/// Reads or changes the state. Not to be nested, and not to be held across a call that may run
-/// other code of this library.
+/// Reads or changes the state. Never spans a call into PostgreSQL: that may end in an abort, whose
+/// callbacks need the state.
 pub fn with<T>(body: impl FnOnce(&mut Transaction) -> T) -> T {
     CURRENT.with_borrow_mut(body)
 }
@@ -49,28 +51,19 @@ pub fn with<T>(body: impl FnOnce(&mut Transaction) -> T) -> T {
 /// A statement has ended: the tokens that it presented inline are presented no more. May run in the
 /// middle of an abort, so it neither waits nor fails.
 pub fn statement_ended(statement: u64) {
-    CURRENT.with(|state| {
-        if let Ok(mut state) = state.try_borrow_mut() {
-            state.presentation.statement_ended(statement);
-        }
-    });
+    in_callback(|t| t.presentation.statement_ended(statement));
 }
 
 /// The transaction has ended, or been prepared.
 pub fn ended() {
     distrust_verdicts();
-    // A panic may have left the state borrowed; it is replaced whole either way.
-    CURRENT.with(|state| {
-        if let Ok(mut state) = state.try_borrow_mut() {
-            *state = Transaction::default();
-        }
-    });
+    in_callback(|t| *t = Transaction::default());
 }
 
 /// The innermost savepoint was released: what it did is its parent's now.
 pub fn savepoint_released() {
     let level = xact::nest_level();
-    with(|t| {
+    in_callback(|t| {
         t.presentation.reparent(level);
         t.fences.reparent(level);
     });
@@ -80,8 +73,18 @@ pub fn savepoint_released() {
 pub fn savepoint_rolled_back() {
     distrust_verdicts();
     let level = xact::nest_level();
-    with(|t| {
+    in_callback(|t| {
         t.presentation.roll_back(level);
         t.fences.roll_back(level);
+    });
+}
+
+/// As [`with`], where PostgreSQL calls in the middle of an abort: a panic there would take the server
+/// down. [`with`] never spans a call into PostgreSQL, so the state is free.
+fn in_callback(body: impl FnOnce(&mut Transaction)) {
+    CURRENT.with(|state| {
+        if let Ok(mut state) = state.try_borrow_mut() {
+            body(&mut state);
+        }
     });
 }

@@ -1,6 +1,7 @@
 //! Tokens presented: for the transaction by `present`, or for one statement by its inline column.
 
-use crate::store::{LeaseId, term};
+use crate::pg::xact;
+use crate::store::{LeaseId, LeaseMap, term};
 use fencing_core::{Code, Error, Token};
 use std::collections::HashMap;
 
@@ -27,7 +28,7 @@ struct Entry {
 #[derive(Default)]
 pub struct Presentation {
     tokens: HashMap<i64, Entry>,
-    by_lease: HashMap<LeaseId, Vec<i64>>,
+    by_lease: LeaseMap<Vec<i64>>,
     unresolved: Vec<i64>,
 }
 
@@ -43,12 +44,12 @@ impl Presentation {
     }
 
     /// Is this token presented for the whole transaction already?
-    pub fn is_presented(&self, token: i64) -> bool {
+    fn is_presented(&self, token: i64) -> bool {
         self.tokens.get(&token).is_some_and(|entry| entry.presented.is_some())
     }
 
     /// Presents a token for the transaction, at savepoint level `level`.
-    pub fn present(&mut self, token: i64, level: i32) {
+    fn present(&mut self, token: i64, level: i32) {
         let entry = self.entry(token);
         entry.presented = Some(entry.presented.map_or(level, |earlier| earlier.min(level)));
     }
@@ -108,49 +109,91 @@ impl Presentation {
         });
     }
 
-    /// The tokens of this lease among those presented. `fence` is the lease's highest accepted one:
-    /// it belongs to the lease without a look-up.
-    pub fn of_lease(&mut self, lease: &LeaseId, fence: Option<Token>) -> Vec<i64> {
-        if let Some(fence) = fence.map(Token::to_bigint)
-            && let Some(entry) = self.tokens.get_mut(&fence)
-            && entry.owner == Owner::Unresolved
-        {
-            entry.owner = Owner::Lease(lease.clone());
-            self.unresolved.retain(|token| *token != fence);
-            self.by_lease.entry(lease.clone()).or_default().push(fence);
+    /// The tokens of this lease among those presented, if all are known; the ones to look up first
+    /// otherwise. `latest` is the lease's latest token: it belongs to the lease without a look-up.
+    fn of_lease(&mut self, lease: &LeaseId, latest: Option<Token>) -> Result<Own, Vec<i64>> {
+        if let Some(latest) = latest.map(Token::to_bigint) {
+            self.own(latest, Some(lease.clone()));
         }
-        self.resolve();
-        self.by_lease.get(lease).cloned().unwrap_or_default()
+        if !self.unresolved.is_empty() {
+            return Err(self.unresolved.clone());
+        }
+        Ok(match self.by_lease.get(lease).map_or(&[][..], Vec::as_slice) {
+            [] => Own::Nothing,
+            [one] => Own::One(*one),
+            [a, b, ..] => Own::Several(*a, *b),
+        })
     }
 
-    /// Looks up whose tokens those are that nobody has asked about yet.
-    fn resolve(&mut self) {
-        for token in std::mem::take(&mut self.unresolved) {
-            let lease = Token::from_bigint(token).and_then(term::read).map(|term| term.lease);
-            let Some(entry) = self.tokens.get_mut(&token) else { continue };
-            entry.owner = match lease {
-                Some(lease) => {
-                    self.by_lease.entry(lease.clone()).or_default().push(token);
-                    Owner::Lease(lease)
-                }
-                None => Owner::Nobody,
-            };
-        }
-    }
-
-    /// Refuses (LF013) a second token of a lease for which `present` named one already.
-    pub fn check_single(&mut self, token: i64) -> Result<(), Error> {
-        if self.tokens.is_empty() {
-            return Ok(());
-        }
-        let Some(lease) = Token::from_bigint(token).and_then(term::read).map(|term| term.lease) else {
-            return Ok(()); // never issued: the write will say so
+    /// Records whose token it is, if that is not known yet.
+    fn own(&mut self, token: i64, lease: Option<LeaseId>) {
+        let Some(entry) = self.tokens.get_mut(&token).filter(|entry| entry.owner == Owner::Unresolved) else { return };
+        entry.owner = match lease {
+            Some(lease) => {
+                self.by_lease.entry(lease.clone()).or_default().push(token);
+                Owner::Lease(lease)
+            }
+            None => Owner::Nobody,
         };
-        let others = self.of_lease(&lease, None);
-        match others.into_iter().find(|other| *other != token && self.is_presented(*other)) {
-            None => Ok(()),
-            Some(other) => Err(Error::new(Code::InvalidPresentation, "a second fencing token of one lease")
-                .detail(format!("Tokens {other} and {token} were issued for the same lease."))),
+        self.unresolved.retain(|other| *other != token);
+    }
+}
+
+/// What is presented for one lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own {
+    /// Nothing.
+    Nothing,
+    /// One token.
+    One(i64),
+    /// Two or more.
+    Several(i64, i64),
+}
+
+/// What this transaction presents for a lease. Looks up whose tokens those are that nobody has asked
+/// about yet, with the transaction's state let go: reading may end in an abort, which needs it.
+pub fn of_lease(lease: &LeaseId, latest: Option<Token>) -> Own {
+    loop {
+        match super::with(|t| t.presentation.of_lease(lease, latest)) {
+            Ok(own) => return own,
+            Err(unresolved) => {
+                for token in unresolved {
+                    let owner = lease_of(token);
+                    super::with(|t| t.presentation.own(token, owner));
+                }
+            }
         }
     }
+}
+
+/// The lease that a token was issued for.
+fn lease_of(token: i64) -> Option<LeaseId> {
+    Token::from_bigint(token).and_then(term::read).map(|term| term.lease)
+}
+
+/// Presents a token for the transaction. LF013 for a second one of a lease.
+pub fn present(token: i64) -> Result<(), Error> {
+    if super::with(|t| t.presentation.is_presented(token)) {
+        return Ok(());
+    }
+    // The first one can't contradict any, and needs no look-up.
+    if !super::with(|t| t.presentation.is_empty()) {
+        // One that was never issued is for the write to reject.
+        if let Some(lease) = lease_of(token) {
+            let (a, b) = match of_lease(&lease, None) {
+                Own::Nothing => (token, token),
+                Own::One(a) => (a, a),
+                Own::Several(a, b) => (a, b),
+            };
+            let other = [a, b].into_iter().find(|t| *t != token && super::with(|s| s.presentation.is_presented(*t)));
+            if let Some(other) = other {
+                return Err(Error::new(Code::InvalidPresentation, "a second fencing token of one lease")
+                    .detail(format!("Tokens {other} and {token} were issued for the same lease.")));
+            }
+        }
+    }
+    let level = xact::nest_level();
+    super::with(|t| t.presentation.present(token, level));
+    super::distrust_verdicts();
+    Ok(())
 }
