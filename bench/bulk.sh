@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# Cost per row of one statement on many rows. Every measurement gets a table made
+# afresh and filled alike, so that all variants meet the same pages. Sourced by run.sh.
+
+BULK_VARIANTS=(unguarded empty row statement one_key many_keys inline token_column by_hand)
+
+# bulk_variant NAME: how its table is guarded (GUARD), what its transaction does
+# first (PRESENT), its key (GRP) and its inline token (FENCE).
+bulk_variant() {
+  GUARD='' PRESENT='' GRP=one FENCE=NULL
+  local token="(SELECT token FROM bench.token WHERE key = 'bulk')"
+  local present="SELECT fencing.present($token)"
+  case $1 in
+  unguarded) ;;
+  empty)
+    GUARD="CREATE TRIGGER t BEFORE INSERT OR UPDATE ON bench.t FOR EACH ROW EXECUTE FUNCTION bench.empty_trigger()"
+    ;;
+  row)
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key => 'bulk')"
+    PRESENT=$present
+    ;;
+  statement)
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key => 'bulk', level => 'statement')"
+    PRESENT=$present
+    ;;
+  one_key)
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key_columns => '{grp}')"
+    PRESENT="SELECT fencing.present(token) FROM bench.token WHERE key = '0'"
+    ;;
+  many_keys) # every row has another key than the one before
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key_columns => '{grp}')"
+    PRESENT="SELECT count(fencing.present(token)) FROM bench.token WHERE key ~ '^[0-9]'"
+    GRP=many
+    ;;
+  inline)
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key => 'bulk', present_column => 'fence')"
+    FENCE=$BULK_TOKEN
+    ;;
+  token_column)
+    GUARD="SELECT fencing.protect('bench.t', 'bench', key => 'bulk', token_column => 'written_under')"
+    PRESENT=$present
+    ;;
+  by_hand)
+    GUARD="CREATE TRIGGER t BEFORE INSERT OR UPDATE ON bench.t FOR EACH ROW EXECUTE FUNCTION bench.fence_by_setting('bulk')"
+    PRESENT="SELECT set_config('bench.token', $token::text, true)"
+    ;;
+  esac
+}
+
+# bulk_measure OPERATION VARIANT ROUND: the SQL of one measurement.
+bulk_measure() {
+  local operation=$1 variant=$2 round=$3 load statement
+  bulk_variant "$variant"
+  load="INSERT INTO bench.t (id, grp, v, body, fence) SELECT id, $GRP, 0, body"
+  echo "DROP TABLE IF EXISTS bench.t;"
+  echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint, written_under bigint);"
+  if [ "$operation" = insert ]; then
+    statement="$load, $FENCE FROM bench.source"
+  else
+    echo "$load, NULL FROM bench.source;"
+    echo "VACUUM bench.t;"
+    statement="UPDATE bench.t SET v = v + 1"
+    [ "$FENCE" = NULL ] || statement+=", fence = $FENCE"
+  fi
+  [ -z "$GUARD" ] || echo "$GUARD;"
+  echo "CHECKPOINT;"
+  echo "BEGIN;"
+  [ -z "$PRESENT" ] || echo "$PRESENT;"
+  echo "SELECT bench.measure('$operation', '$variant', $round, $BULK_ROWS, '$statement');"
+  echo "COMMIT;"
+}
+
+# bulk_attempts OPERATION VARIANT ROUND: measures again what was measured at a slow pace.
+bulk_attempts() {
+  local attempt
+  bulk_measure "$@"
+  for ((attempt = 1; attempt < ATTEMPTS; attempt++)); do
+    echo "SELECT bench.again('$1', '$2', $3) AS again \\gset"
+    echo "\\if :again"
+    bulk_measure "$@"
+    printf '%s\n' '\endif'
+  done
+}
+
+# bulk_script ROUNDS: the SQL of all. Round 0 warms up and is forgotten. Each
+# round starts with another variant, and every other one goes backwards.
+bulk_script() {
+  local rounds=$1 n=${#BULK_VARIANTS[@]} round i at
+  echo "CREATE TABLE bench.source AS SELECT i AS id, 0 AS one, i % 1000 AS many, md5(i::text) AS body FROM generate_series(1, $BULK_ROWS) AS i;"
+  echo "VACUUM ANALYZE bench.source;"
+  for ((round = 0; round <= rounds; round++)); do
+    for ((i = 0; i < n; i++)); do
+      at=$(((round % 2 ? n - 1 - i : i) + round))
+      bulk_attempts insert "${BULK_VARIANTS[at % n]}" "$round"
+      bulk_attempts update "${BULK_VARIANTS[at % n]}" "$round"
+    done
+  done
+  echo "DELETE FROM bench.bulk WHERE round = 0;"
+  echo "DROP TABLE bench.t;"
+}
+
+# bench_bulk ROUNDS SECONDS_OF_RETRIES
+bench_bulk() {
+  BULK_TOKEN=$(cluster_psql -At -c "SELECT token FROM bench.token WHERE key = 'bulk'")
+  bulk_script "$1" >"$CLUSTER_DIR/bulk.sql"
+  retry_for "$2"
+  cluster_psql -o /dev/null -f "$CLUSTER_DIR/bulk.sql"
+}

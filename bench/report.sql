@@ -1,0 +1,136 @@
+-- The table. Every figure compares measurements of the same round; a line shows the median over the
+-- rounds, in brackets the quartiles, and how many rounds count ("~": slow ones among them). Reads
+-- bench.bulk, bench.rate and bench.call.
+
+CREATE TEMP TABLE label (section text, variant text, line int, text text);
+INSERT INTO label VALUES
+    ('bulk', 'unguarded', 1, 'unguarded'),
+    ('bulk', 'empty', 2, 'empty C trigger'),
+    ('bulk', 'statement', 3, 'guard, level => statement'),
+    ('bulk', 'row', 4, 'guard, one key for the table'),
+    ('bulk', 'one_key', 5, 'guard, key_columns, one key'),
+    ('bulk', 'many_keys', 6, 'guard, key_columns, 1000 keys in turn'),
+    ('bulk', 'inline', 7, 'guard, one key, inline token'),
+    ('bulk', 'token_column', 8, 'guard, one key, token_column stamped'),
+    ('bulk', 'by_hand', 9, 'PL/pgSQL fence, FOR SHARE per row'),
+    ('rate', 'unguarded', 1, 'unguarded'),
+    ('rate', 'empty', 2, 'empty C trigger'),
+    ('rate', 'inline', 3, 'guard, key_columns, inline token'),
+    ('rate', 'unguarded_each', 4, 'unguarded, a table for each client'),
+    ('rate', 'inline_each', 5, 'guard, one key, inline token, a table for each client'),
+    ('rate', 'by_hand', 6, 'PL/pgSQL fence, FOR SHARE'),
+    ('rate', 'present', 7, 'guard, BEGIN; present(); UPDATE; COMMIT'),
+    ('rate', 'application', 8, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
+    ('call', 'acquire', 1, 'acquire'),
+    ('call', 'renew', 2, 'renew'),
+    ('call', 'release', 3, 'release');
+
+-- Targets: the most (or least) that a line's ratio or nanoseconds may be.
+CREATE TEMP TABLE target (section text, variant text, at_most_empty float8, at_most_ns float8, at_least_by_hand float8, at_least_rate float8);
+INSERT INTO target VALUES
+    ('insert', 'row', 2.0, NULL, 4.0, NULL),
+    ('insert', 'one_key', 2.0, NULL, 4.0, NULL),
+    ('insert', 'many_keys', NULL, NULL, 4.0, NULL),
+    ('insert', 'inline', NULL, NULL, 4.0, NULL),
+    ('insert', 'token_column', NULL, NULL, 4.0, NULL),
+    ('insert', 'statement', NULL, 40, 4.0, NULL),
+    ('update', 'row', 1.35, NULL, 4.0, NULL),
+    ('update', 'one_key', 1.35, NULL, 4.0, NULL),
+    ('update', 'many_keys', NULL, NULL, 4.0, NULL),
+    ('update', 'inline', NULL, NULL, 4.0, NULL),
+    ('update', 'token_column', NULL, NULL, 4.0, NULL),
+    ('update', 'statement', NULL, 40, 4.0, NULL),
+    ('rate', 'inline', NULL, NULL, NULL, 0.93),
+    ('rate', 'inline_each', NULL, NULL, NULL, 0.93);
+
+-- The attempt of each round that was made at the best pace. Where there are enough, only rounds
+-- count that were not slow; `base` is the baseline's measurement in the same round.
+CREATE TEMP TABLE bulk_pair AS
+WITH kept AS (SELECT DISTINCT ON (operation, variant, round) *, pace > 1.15 * min(pace) OVER () AS slow
+                FROM bench.bulk ORDER BY operation, variant, round, pace)
+SELECT v.operation, v.variant, v.ns_per_row AS ns, base.ns_per_row AS base, v.slow OR base.slow AS slow
+  FROM kept AS v JOIN kept AS base ON base.operation = v.operation AND base.round = v.round AND base.variant = 'unguarded';
+CREATE TEMP TABLE rate_pair AS
+WITH kept AS (SELECT DISTINCT ON (variant, round) *, pace > 1.15 * min(pace) OVER () AS slow
+                FROM bench.rate ORDER BY variant, round, pace)
+SELECT v.variant, v.tps, base.tps AS base, v.slow OR base.slow AS slow
+  FROM kept AS v
+  JOIN kept AS base ON base.round = v.round
+   AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END;
+DELETE FROM bulk_pair AS b
+ WHERE slow AND 3 <= (SELECT count(*) FROM bulk_pair AS o WHERE o.operation = b.operation AND o.variant = b.variant AND NOT o.slow);
+DELETE FROM rate_pair AS r
+ WHERE slow AND 3 <= (SELECT count(*) FROM rate_pair AS o WHERE o.variant = r.variant AND NOT o.slow);
+
+-- The unguarded statement's own cost; of all others what they cost beyond it.
+CREATE TEMP VIEW bulk AS
+SELECT operation, variant, count(*) AS rounds, bool_or(slow) AS slow,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY cost) AS ns,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY cost) AS quartile
+  FROM (SELECT *, CASE WHEN variant = 'unguarded' THEN ns ELSE ns - base END AS cost FROM bulk_pair) AS c
+ GROUP BY operation, variant;
+
+CREATE TEMP VIEW rate AS
+SELECT variant, count(*) AS rounds, bool_or(slow) AS slow, percentile_cont(0.5) WITHIN GROUP (ORDER BY tps) AS tps,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY tps / base) AS quartile
+  FROM rate_pair GROUP BY variant;
+
+CREATE TEMP VIEW call AS
+SELECT v.call, count(*) AS rounds, percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY base.us) AS base_us,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us / base.us) AS quartile
+  FROM bench.call AS v
+  JOIN bench.call AS base ON base.call = v.call AND base.round = v.round AND base.side = 'by_hand'
+ WHERE v.side = 'fencing'
+ GROUP BY v.call;
+
+CREATE FUNCTION pg_temp.verdict(met boolean, target text) RETURNS text LANGUAGE sql AS
+$$ SELECT CASE WHEN met IS NULL THEN '' ELSE target || CASE WHEN met THEN '  ok' ELSE '  MISS' END END $$;
+
+CREATE FUNCTION pg_temp.line(text, text, text, text, text, text, text, text) RETURNS text LANGUAGE sql AS
+$$ SELECT rtrim(rpad($1, 57) || lpad($2, 8) || '  ' || rpad($3, 16) || lpad($4, 7) || '  ' || lpad($5, 7) || '  ' || rpad($6, 15)
+                || lpad($7, 9) || '  ' || $8) $$;
+-- How many rounds count, with a mark where they were slow ones.
+CREATE FUNCTION pg_temp.rounds(bigint, boolean) RETURNS text LANGUAGE sql AS $$ SELECT $1 || CASE WHEN $2 THEN '~' ELSE '' END $$;
+
+CREATE TEMP VIEW lines AS
+SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'rounds', p.column_2, p.target, p.column_3, p.target_3) AS text
+  FROM (VALUES (1, 'INSERT ... SELECT of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
+               (2, 'UPDATE of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
+               (3, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
+               (4, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''))
+       AS p (part, title, column_1, column_2, target, column_3, target_3)
+UNION ALL
+SELECT CASE b.operation WHEN 'insert' THEN 1 ELSE 2 END, l.line,
+       pg_temp.line(l.text, to_char(b.ns, CASE WHEN b.variant = 'unguarded' THEN 'FM999990' ELSE 'FMS999990' END),
+           format('[%s .. %s]', round(b.quartile[1]), round(b.quartile[3])), pg_temp.rounds(b.rounds, b.slow),
+           CASE WHEN b.variant <> 'unguarded' THEN to_char(b.ns / e.ns, 'FM9990.00') ELSE '' END,
+           coalesce(nullif(pg_temp.verdict(b.ns <= t.at_most_empty * e.ns, '<= ' || t.at_most_empty), ''),
+                    pg_temp.verdict(b.ns <= t.at_most_ns, '<= ' || t.at_most_ns || ' ns')),
+           CASE WHEN b.variant NOT IN ('unguarded', 'empty', 'by_hand') THEN
+               CASE WHEN h.ns > 100 * b.ns THEN '> 100 x' ELSE to_char(h.ns / b.ns, 'FM9990.0') || ' x' END ELSE '' END,
+           pg_temp.verdict(h.ns >= t.at_least_by_hand * b.ns, '>= ' || t.at_least_by_hand || ' x'))
+  FROM bulk AS b
+  JOIN label AS l ON l.section = 'bulk' AND l.variant = b.variant
+  JOIN bulk AS e ON e.operation = b.operation AND e.variant = 'empty'
+  JOIN bulk AS h ON h.operation = b.operation AND h.variant = 'by_hand'
+  LEFT JOIN target AS t ON t.section = b.operation AND t.variant = b.variant
+UNION ALL
+SELECT 3, l.line,
+       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM0.000'), to_char(r.quartile[3], 'FM0.000')),
+           pg_temp.rounds(r.rounds, r.slow), to_char(r.quartile[2], 'FM0.000'),
+           pg_temp.verdict(r.quartile[2] >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
+  FROM rate AS r
+  JOIN label AS l ON l.section = 'rate' AND l.variant = r.variant
+  LEFT JOIN target AS t ON t.section = 'rate' AND t.variant = r.variant
+UNION ALL
+SELECT 4, l.line,
+       pg_temp.line(format('%s, over %s us by hand', l.text, round(c.base_us)), round(c.us)::text,
+           format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.rounds::text,
+           to_char(c.quartile[2], 'FM0.00'), '', '', '')
+  FROM call AS c
+  JOIN label AS l ON l.section = 'call' AND l.variant = c.call;
+
+-- A part that was not measured has no line but its title's.
+SELECT CASE WHEN line = 0 THEN E'\n' ELSE '' END || text
+  FROM (SELECT *, count(*) OVER (PARTITION BY part) AS n FROM lines) AS l WHERE n > 1 ORDER BY part, line;

@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# The rate of single-row UPDATE statements: 8 clients, each with a lease and rows
+# of its own, prepared statements, every commit on disk. Sourced by run.sh.
+
+RATE_CLIENTS=8
+RATE_ROWS=100 # a client
+RATE_VARIANTS=(unguarded empty inline present unguarded_each inline_each by_hand application)
+
+# rate_tables: the variants' tables, made and filled alike.
+rate_tables() {
+  local variant table
+  for variant in "${RATE_VARIANTS[@]}"; do
+    for table in $(rate_table_names "$variant"); do
+      rate_table "$variant" "$table"
+    done
+  done
+}
+
+# Where clients have a table each, a guard with one key can stand on it.
+rate_table_names() {
+  case $1 in
+  *_each) printf "bench.$1_%d\n" $(seq 0 $((RATE_CLIENTS - 1))) ;;
+  *) echo "bench.$1" ;;
+  esac
+}
+
+rate_table() {
+  local variant=$1 table=$2
+  echo "CREATE TABLE $table (id int PRIMARY KEY, grp text NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint) WITH (fillfactor = 50);"
+  echo "INSERT INTO $table SELECT i, 'client-' || i / $RATE_ROWS, 0, md5(i::text) FROM generate_series(0, $((RATE_CLIENTS * RATE_ROWS - 1))) AS i;"
+  case $variant in
+  empty) echo "CREATE TRIGGER t BEFORE INSERT OR UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION bench.empty_trigger();" ;;
+  inline | present) echo "SELECT fencing.protect('$table', 'bench', key_columns => '{grp}', present_column => 'fence');" ;;
+  inline_each) echo "SELECT fencing.protect('$table', 'bench', key => 'client-${table##*_}', present_column => 'fence');" ;;
+  by_hand) echo "CREATE TRIGGER t BEFORE INSERT OR UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION bench.fence_by_row();" ;;
+  esac
+}
+
+# rate_script VARIANT: what a client does, over and over. All draw the same
+# numbers, so that pgbench itself costs the same.
+rate_script() {
+  local variant=$1 client
+  local update="UPDATE bench.$variant SET v = v + 1 WHERE id = :id;"
+  local inline="UPDATE bench.$variant SET v = v + 1, fence = :token WHERE id = :id;"
+  echo "\\set id :client_id * $RATE_ROWS + random(0, $((RATE_ROWS - 1)))"
+  echo "\\set token :first_token + :client_id"
+  case $variant in
+  inline | by_hand) echo "$inline" ;;
+  present) printf '%s\n' "BEGIN;" "SELECT fencing.present(:token);" "$update" "COMMIT;" ;;
+  application)
+    echo "BEGIN;"
+    echo "SELECT FROM bench.hand_lease WHERE key = 'client-' || :client_id AND token = :token AND expires_at > clock_timestamp() FOR SHARE;"
+    printf '%s\n' "$update" "COMMIT;"
+    ;;
+  *_each)
+    [ "$variant" = inline_each ] && update=$inline
+    for ((client = 0; client < RATE_CLIENTS; client++)); do
+      echo "\\if :client_id = $client"
+      echo "${update/bench.$variant/bench.${variant}_$client}"
+      printf '%s\n' '\endif'
+    done
+    ;;
+  *) echo "$update" ;;
+  esac
+}
+
+# bench_rate ROUNDS SECONDS SECONDS_OF_RETRIES: rounds as those of bulk.sh.
+bench_rate() {
+  local rounds=$1 seconds=$2 n=${#RATE_VARIANTS[@]} variant round i at first
+  rate_tables | cluster_psql -o /dev/null
+  for variant in "${RATE_VARIANTS[@]}"; do
+    rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
+  done
+  echo "SELECT bench.pace();" >"$CLUSTER_DIR/pace.pgbench"
+  first=$(cluster_psql -At -c "SELECT min(token) FROM bench.token WHERE key ~ '^client' HAVING max(token) - min(token) = $((RATE_CLIENTS - 1))")
+  [ -n "$first" ] || die "the clients' tokens are not consecutive"
+  retry_for "$3"
+  for ((round = 0; round <= rounds; round++)); do
+    for ((i = 0; i < n; i++)); do
+      at=$(((round % 2 ? n - 1 - i : i) + round))
+      rate_attempts "${RATE_VARIANTS[at % n]}" "$round" "$seconds" "$first"
+    done
+  done
+  cluster_psql -c "DELETE FROM bench.rate WHERE round = 0"
+}
+
+# rate_attempts VARIANT ROUND SECONDS FIRST_TOKEN: measures again what was
+# measured at a slow pace.
+rate_attempts() {
+  local variant=$1 round=$2 attempt before after tps
+  for ((attempt = 0; attempt < ATTEMPTS; attempt++)); do
+    {
+      rate_table_names "$variant" | sed 's/.*/VACUUM &;/'
+      echo "VACUUM bench.hand_lease; CHECKPOINT;"
+    } | cluster_psql
+    before=$(rate_pace)
+    tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" |
+      sed -n 's/^tps = \([0-9.]*\).*/\1/p')
+    after=$(rate_pace)
+    [ "$(cluster_psql -At -c "INSERT INTO bench.rate VALUES ('$variant', $round, $tps, greatest($before, $after))" \
+      -c "SELECT bench.again('$variant', $round)")" = t ] || break
+  done
+}
+
+# rate_pace: milliseconds that a fixed piece of work takes on both cores at once.
+rate_pace() {
+  rate_pgbench pace -c 2 -j 2 -t 3 | sed -n 's/^latency average = \([0-9.]*\) ms/\1/p'
+}
+
+# rate_pgbench SCRIPT ARGUMENT...
+rate_pgbench() {
+  local script=$1 out
+  shift
+  out=$("$CLUSTER_BIN/pgbench" -n -f "$CLUSTER_DIR/$script.pgbench" "$@" 2>&1) || die "pgbench failed ($script): $out"
+  echo "$out"
+}
