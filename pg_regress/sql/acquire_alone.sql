@@ -19,7 +19,7 @@ END
 $$;
 SELECT status FROM fencing.check_token(token('do'));
 SELECT status FROM fencing.release(token('do'));
--- With an exception block in it, it is still one statement.
+-- An exception block is a savepoint, inside of which nothing tells one statement from a block.
 DO $$
 BEGIN
     PERFORM take('handled');
@@ -27,7 +27,7 @@ EXCEPTION WHEN division_by_zero THEN
     NULL;
 END
 $$;
-SELECT status FROM fencing.release(token('handled'));
+SELECT count(token('handled'));
 
 -- A block isn't, nor are several statements sent as one.
 BEGIN;

@@ -242,18 +242,25 @@ fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant)
 
 /// With gate, namespace and fence locked: looks again, and grants.
 fn locked(request: &Request) -> Result<Attempt, Error> {
+    // A renewal or release in flight decides first what becomes of the old term.
+    let heartbeat = Tag::heartbeat(request.lease.hash);
+    if !heartbeat.try_lock(Mode::Exclusive) {
+        let writers = heartbeat.in_the_way_of(Mode::Exclusive);
+        return Ok(if writers.is_empty() { Attempt::Again } else { Attempt::Blocked(writers) });
+    }
+    let outcome = grant(request)?;
+    if !matches!(outcome, Attempt::Granted(_)) {
+        heartbeat.unlock(Mode::Exclusive);
+    }
+    Ok(outcome)
+}
+
+/// With the heartbeat locked as well.
+fn grant(request: &Request) -> Result<Attempt, Error> {
     let Grantable { open, current, now } = match look(request) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
     };
-    // A renewal or release in flight decides first what becomes of the old term.
-    match current.as_ref().and_then(Lease::busy) {
-        None => {}
-        Some(None) => return Ok(Attempt::Blocked(Vec::new())),
-        Some(Some(xid)) => {
-            return Ok(lock::pid_of_transaction(xid).map_or(Attempt::Again, |pid| Attempt::Blocked(vec![pid])));
-        }
-    }
     let highest = term::highest();
     let (seq, lsn) = draw()?;
     let token = Token::new(open, seq)?;

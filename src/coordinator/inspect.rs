@@ -2,10 +2,9 @@
 
 use super::{required, required_bytes};
 use crate::pg::entry::{Answer, Args};
-use crate::pg::lock::{self, Mode, Tag};
+use crate::pg::lock::{Mode, Tag};
 use crate::pg::value::Value;
 use crate::pg::{clock, text};
-use crate::store::lease::Lease;
 use crate::store::namespace::{self, Privilege};
 use crate::store::{LeaseId, epoch, lease};
 use fencing_core::Error;
@@ -33,7 +32,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
         Grantability::Grantable if record.is_some_and(|r| r.ended.is_none()) => "expired",
         Grantability::Grantable => "free",
     };
-    let blockers = if matches!(state, "free" | "expired") { blockers(&id, lease.as_ref()) } else { Vec::new() };
+    let blockers = if matches!(state, "free" | "expired") { blockers(&id) } else { Vec::new() };
     // A term that was given back or taken away is nobody's; one that merely lapsed still names its
     // last holder.
     let term = record.filter(|r| r.ended.is_none());
@@ -53,10 +52,10 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
 }
 
 /// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
-fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
+fn blockers(id: &LeaseId) -> Vec<i32> {
     let mut pids = Tag::fence(id.hash).in_the_way_of(Mode::Exclusive);
+    pids.extend(Tag::heartbeat(id.hash).in_the_way_of(Mode::Exclusive));
     pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
-    pids.extend(lease.and_then(Lease::busy).flatten().and_then(lock::pid_of_transaction));
     pids.sort_unstable();
     pids.dedup();
     pids

@@ -50,7 +50,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// The upper bound of a ttl is a ttl itself.
 fn check_max_ttl(interval: Interval) -> Result<i64, Error> {
-    name::check_ttl("max_ttl", interval, i64::MAX)
+    name::check_ttl("max_ttl", interval, name::LONGEST)
 }
 
 fn check_supported(columns: &Columns) -> Result<(), Error> {

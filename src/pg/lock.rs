@@ -4,6 +4,7 @@
 //! |-----------|-------------------------------------|--------------------------------|
 //! | gate      | every writer and acquirer           | an epoch transition            |
 //! | fence     | writers of one lease                | the `acquire` that advances it |
+//! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
 //!
 //! The gate is the relation lock of `fencing.epoch`: it costs a writer a slot of its own fast path,
@@ -18,6 +19,7 @@ use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid};
 enum Kind {
     Fence = 19501,
     Namespace = 19502,
+    Heartbeat = 19503,
 }
 
 /// A lock's name.
@@ -64,6 +66,11 @@ impl Tag {
     /// The fence of a lease, whether or not the lease exists yet.
     pub fn fence(lease_hash: u64) -> Tag {
         Tag::new(Kind::Fence, lease_hash)
+    }
+
+    /// The lock of a lease's heartbeat row.
+    pub fn heartbeat(lease_hash: u64) -> Tag {
+        Tag::new(Kind::Heartbeat, lease_hash)
     }
 
     /// The lock of a whole namespace.
@@ -188,18 +195,6 @@ fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
     };
     // SAFETY: not null where there is a running transaction.
     (running == Some(vxid.localTransactionId)).then(|| unsafe { (*proc).pid })
-}
-
-/// The process that runs transaction `xid`, 0 for a prepared one; `None` if it has ended.
-pub fn pid_of_transaction(xid: pg_sys::TransactionId) -> Option<i32> {
-    // SAFETY: look-ups in shared memory.
-    unsafe {
-        let top = pg_sys::SubTransGetTopmostTransaction(xid);
-        match pg_sys::BackendXidGetPid(top) {
-            0 => pg_sys::TransactionIdIsInProgress(top).then_some(0),
-            pid => Some(pid),
-        }
-    }
 }
 
 const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;

@@ -56,9 +56,8 @@ pub struct Row {
     tuple: pg_sys::HeapTuple,
     values: [Datum; COLUMNS],
     nulls: [bool; COLUMNS],
-    /// Somebody else's open transaction is changing the row, or has locked it: which, unless there
-    /// are several.
-    pub busy: Option<Option<pg_sys::TransactionId>>,
+    /// Somebody else's open transaction is changing the row, or has locked it.
+    pub busy: bool,
     /// The row was replaced or removed after the snapshot was taken: read again.
     pub outdated: bool,
 }
@@ -162,7 +161,7 @@ impl Table {
             pg_sys::heap_deform_tuple(copy, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
             copy
         };
-        Row { tuple, values, nulls, busy: None, outdated: false }
+        Row { tuple, values, nulls, busy: false, outdated: false }
     }
 
     /// Looks at one pinned tuple: is it the version to see, and is somebody changing it?
@@ -183,13 +182,8 @@ impl Table {
             Tm::TM_BeingModified => {
                 // SAFETY: the copy is whole; a look at this backend's own transaction state.
                 row.busy = unsafe {
-                    let header = &*(*row.tuple).t_data;
-                    let xmax = header.t_choice.t_heap.t_xmax;
-                    if u32::from(header.t_infomask) & pg_sys::HEAP_XMAX_IS_MULTI != 0 {
-                        Some(None)
-                    } else {
-                        (!pg_sys::TransactionIdIsCurrentTransactionId(xmax)).then_some(Some(xmax))
-                    }
+                    let xmax = (*(*row.tuple).t_data).t_choice.t_heap.t_xmax;
+                    !pg_sys::TransactionIdIsCurrentTransactionId(xmax)
                 };
             }
             Tm::TM_Updated | Tm::TM_Deleted => row.outdated = true,
@@ -257,7 +251,7 @@ impl Table {
             pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
             let result = visible.then(|| {
                 pg_sys::heap_deform_tuple(&mut tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-                read(&Row { tuple: &mut tuple, values, nulls, busy: None, outdated: false })
+                read(&Row { tuple: &mut tuple, values, nulls, busy: false, outdated: false })
             });
             pg_sys::ReleaseBuffer(buffer);
             result
@@ -337,29 +331,11 @@ impl Table {
         xact::next_command();
     }
 
-    /// Locks a row that was read, unless somebody else was faster. Never waits.
-    fn lock(&self, row: &Row, mode: pg_sys::LockTupleMode::Type) -> Written {
-        let mut failure = pg_sys::TM_FailureData::default();
-        let mut buffer = pg_sys::InvalidBuffer as pg_sys::Buffer;
-        // SAFETY: `t_self` is where the row was read; the call fills a copy of the tuple's header
-        // and pins the buffer, which is released here.
-        unsafe {
-            let mut tuple = pg_sys::HeapTupleData { t_self: (*row.tuple).t_self, ..Default::default() };
-            let skip = pg_sys::LockWaitPolicy::LockWaitSkip;
-            let command = xact_command();
-            let outcome =
-                pg_sys::heap_lock_tuple(self.rel, &mut tuple, command, mode, skip, false, &mut buffer, &mut failure);
-            pg_sys::ReleaseBuffer(buffer);
-            written(outcome)
-        }
-    }
-
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster.
-    /// Never waits for another transaction.
+    /// The caller holds the lock that keeps other writers of the row out.
     pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
-        let locked = self.lock(row, pg_sys::LockTupleMode::LockTupleNoKeyExclusive);
-        if locked != Written::Done {
-            return locked;
+        if row.busy {
+            return Written::Busy;
         }
         let (mut values, mut nulls) = (row.values, row.nulls);
         let mut replace = [false; COLUMNS];
@@ -369,8 +345,7 @@ impl Table {
         }
         let mut failure = pg_sys::TM_FailureData::default();
         let mut lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-        // SAFETY: the arrays have room for every column; `t_self` is where the row was read, and
-        // this transaction has it locked.
+        // SAFETY: the arrays have room for every column; `t_self` is where the row was read.
         let (outcome, tuple) = unsafe {
             let tuple = pg_sys::heap_modify_tuple(
                 row.tuple,
@@ -407,14 +382,13 @@ impl Table {
         written
     }
 
-    /// Removes a row that was read, unless somebody else was faster. Never waits.
+    /// Removes a row that was read, unless somebody else was faster. As [`Table::update`].
     pub fn delete(&self, row: &Row) -> Written {
-        let locked = self.lock(row, pg_sys::LockTupleMode::LockTupleExclusive);
-        if locked != Written::Done {
-            return locked;
+        if row.busy {
+            return Written::Busy;
         }
         let mut failure = pg_sys::TM_FailureData::default();
-        // SAFETY: `t_self` is where the row was read, and this transaction has it locked.
+        // SAFETY: `t_self` is where the row was read.
         let outcome = unsafe {
             pg_sys::heap_delete(
                 self.rel,

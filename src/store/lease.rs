@@ -8,7 +8,7 @@ use crate::pg::value::{Key, Value};
 use fencing_core::lease::{EndReason, Record};
 use fencing_core::time::{Instant, Span};
 use fencing_core::{Token, name};
-use pgrx::pg_sys::{Oid, TransactionId};
+use pgrx::pg_sys::Oid;
 use std::cell::RefCell;
 
 /// A lease's row.
@@ -24,13 +24,6 @@ pub struct Lease {
     pub ttl: Span,
     /// The transaction that granted the term.
     pub granted_by: u64,
-}
-
-impl Lease {
-    /// Somebody else's open transaction is changing the row: which, unless there are several.
-    pub fn busy(&self) -> Option<Option<TransactionId>> {
-        self.row.busy
-    }
 }
 
 /// A new term for a lease.
