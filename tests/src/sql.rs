@@ -32,6 +32,9 @@ pub trait Sql {
     fn refused(&mut self, sql: &str) -> DbError;
     /// The SQLSTATE of statements, `00000` where they succeed.
     fn code(&mut self, sql: &str) -> String;
+    /// The server's error, once the server is done with it: it is sent before the locks go. A lost
+    /// connection is a failure.
+    fn refusal(&mut self, sql: &str, error: &postgres::Error) -> DbError;
     /// The first column of the only row.
     fn get<T: FromSqlOwned>(&mut self, sql: &str) -> T;
     /// Asks for a lease of the namespace `jobs`.
@@ -48,15 +51,21 @@ impl Sql for Client {
     fn refused(&mut self, sql: &str) -> DbError {
         match self.batch_execute(sql) {
             Ok(()) => panic!("{sql}: was not refused"),
-            Err(error) => server_error(sql, &error),
+            Err(error) => self.refusal(sql, &error),
         }
     }
 
     fn code(&mut self, sql: &str) -> String {
         match self.batch_execute(sql) {
             Ok(()) => "00000".to_owned(),
-            Err(error) => server_error(sql, &error).code().code().to_owned(),
+            Err(error) => self.refusal(sql, &error).code().code().to_owned(),
         }
+    }
+
+    fn refusal(&mut self, sql: &str, error: &postgres::Error) -> DbError {
+        let refusal = error.as_db_error().unwrap_or_else(|| panic!("{sql}: the connection was lost: {error}")).clone();
+        self.run("");
+        refusal
     }
 
     fn get<T: FromSqlOwned>(&mut self, sql: &str) -> T {
@@ -90,9 +99,4 @@ pub fn grant(row: &Row) -> Grant {
 /// An error as the server put it.
 pub fn describe(error: &postgres::Error) -> String {
     error.as_db_error().map_or_else(|| error.to_string(), |e| format!("{} {e}", e.code().code()))
-}
-
-/// The server's error; a lost connection is a failure.
-pub fn server_error(sql: &str, error: &postgres::Error) -> DbError {
-    error.as_db_error().unwrap_or_else(|| panic!("{sql}: the connection was lost: {error}")).clone()
 }

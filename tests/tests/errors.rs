@@ -80,7 +80,7 @@ impl Fixture {
         session.run("ROLLBACK TO s; DEALLOCATE ALL");
         // The extended protocol, as drivers speak it.
         let error = session.query(statement, &[]).expect_err(statement);
-        assert_eq!(seen(error.as_db_error().expect("a server error")), straight, "{statement}");
+        assert_eq!(seen(&session.refusal(statement, &error)), straight, "{statement}");
         session.run("ROLLBACK");
     }
 

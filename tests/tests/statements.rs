@@ -1,7 +1,7 @@
 //! Prepared statements with inline tokens: a statement is checked each time it runs, whatever it
 //! was when it was prepared (hazards 6.6, 6.8).
 
-use fencing_tests::{Cluster, Sql, sql};
+use fencing_tests::{Cluster, Sql};
 use postgres::{Client, Statement};
 
 const WRITE: &str = "UPDATE t SET v = v + 1, fence = $1 WHERE id = $2";
@@ -32,7 +32,7 @@ impl Fixture {
         match self.session.execute(statement, &[&token, &1]) {
             Ok(1) => "00000".to_owned(),
             Ok(n) => format!("{n} rows"),
-            Err(error) => sql::server_error(WRITE, &error).code().code().to_owned(),
+            Err(error) => self.session.refusal(WRITE, &error).code().code().to_owned(),
         }
     }
 
