@@ -89,7 +89,7 @@ fn one_of_several_statements_in_a_query_is_refused() {
         format!("{a}; SELECT 1"),
         format!("{a}; {a}"),
         format!("BEGIN; {a}; COMMIT"),
-        format!("SELECT 1; DO 'BEGIN PERFORM acquire_it($q$a$q$); END'"),
+        "SELECT 1; DO 'BEGIN PERFORM acquire_it($q$a$q$); END'".to_owned(),
     ] {
         let replies = wire.query(&query);
         assert!(replies.contains(&Reply::error("25001")), "{query}: {replies:?}");
