@@ -1,6 +1,7 @@
 //! What a guard's trigger remembers while one statement runs.
 
 use super::resolve::Guard;
+use crate::pg::raw;
 use crate::transaction;
 use fencing_core::Token;
 use pgrx::pg_sys::{self, Oid};
@@ -67,7 +68,7 @@ impl Statement {
         unsafe {
             (*statement).callback.func = Some(ended);
             (*statement).callback.arg = statement.cast();
-            pg_sys::MemoryContextRegisterResetCallback((*flinfo).fn_mcxt, &raw mut (*statement).callback);
+            raw::MemoryContextRegisterResetCallback((*flinfo).fn_mcxt, &raw mut (*statement).callback);
             (*flinfo).fn_extra = statement.cast();
         }
         statement

@@ -7,17 +7,13 @@ use super::row::check_row;
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger};
-use crate::pg::{report, xact};
+use crate::pg::{raw, report, xact};
 use crate::{finfo, transaction};
 use fencing_core::admission::{MissingRule, Rejection, Verdict};
 use fencing_core::{Code, Error, Token};
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Datum};
 
 const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
-
-unsafe extern "C-unwind" {
-    fn GetOuterUserId() -> Oid;
-}
 
 finfo!(fencing_guard_row);
 /// SQL: `fencing.guard_row()`, BEFORE INSERT, UPDATE, DELETE, for each row.
@@ -49,7 +45,7 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
 pub fn settled(statement: &Statement) -> bool {
     // SAFETY: reads a static of this backend and can't raise.
     statement.bypass
-        || statement.generation == transaction::generation() && statement.user == unsafe { GetOuterUserId() }
+        || statement.generation == transaction::generation() && statement.user == unsafe { raw::GetOuterUserId() }
 }
 
 /// The row as it is to be stored: the new one, or the one to be deleted.

@@ -6,7 +6,7 @@ use pgrx::pg_sys;
 /// The server's clock, read now.
 pub fn now() -> Instant {
     // SAFETY: reads the system clock.
-    let clock = unsafe { pg_sys::GetCurrentTimestamp() };
+    let clock = unsafe { super::raw::GetCurrentTimestamp() };
     clock + offset()
 }
 

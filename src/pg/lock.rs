@@ -102,9 +102,9 @@ impl Tag {
         // SAFETY: looks at this backend's own lock table.
         unsafe {
             #[cfg(any(feature = "pg15", feature = "pg16"))]
-            return pg_sys::LockHeldByMe(&self.0, mode.lockmode());
+            return super::raw::LockHeldByMe(&self.0, mode.lockmode());
             #[cfg(any(feature = "pg17", feature = "pg18"))]
-            return pg_sys::LockHeldByMe(&self.0, mode.lockmode(), false);
+            return super::raw::LockHeldByMe(&self.0, mode.lockmode(), false);
         }
     }
 

@@ -6,6 +6,7 @@ pub mod entry;
 pub mod extension;
 pub mod key_type;
 pub mod lock;
+pub mod raw;
 pub mod relation;
 pub mod report;
 pub mod role;

@@ -6,7 +6,7 @@ use pgrx::pg_sys::{self, Oid};
 /// is in.
 pub fn outer_user() -> Oid {
     // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::GetOuterUserId() }
+    unsafe { super::raw::GetOuterUserId() }
 }
 
 /// The role whose privileges apply now.

@@ -41,8 +41,8 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         // decided under the transaction's.
         let snapshot = if super::xact::uses_one_snapshot() {
             pg_sys::GetTransactionSnapshot()
-        } else if pg_sys::ActiveSnapshotSet() {
-            pg_sys::GetActiveSnapshot()
+        } else if super::raw::ActiveSnapshotSet() {
+            super::raw::GetActiveSnapshot()
         } else {
             return true;
         };

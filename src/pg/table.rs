@@ -3,7 +3,7 @@
 
 use super::snapshot::Latest;
 use super::value::{Key, Value, scan_keys};
-use super::{text, xact};
+use super::{raw, text, xact};
 use fencing_core::name::Interval;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::ops::ControlFlow;
@@ -128,7 +128,7 @@ impl Row {
         // SAFETY: the tuple is a whole copy; a look at this backend's own transaction state.
         unsafe {
             let xmin = (*(*self.tuple).t_data).t_choice.t_heap.t_xmin;
-            pg_sys::TransactionIdIsCurrentTransactionId(xmin)
+            raw::TransactionIdIsCurrentTransactionId(xmin)
         }
     }
 }
@@ -183,7 +183,7 @@ impl Table {
                 // SAFETY: the copy is whole; a look at this backend's own transaction state.
                 row.busy = unsafe {
                     let xmax = (*(*row.tuple).t_data).t_choice.t_heap.t_xmax;
-                    !pg_sys::TransactionIdIsCurrentTransactionId(xmax)
+                    !raw::TransactionIdIsCurrentTransactionId(xmax)
                 };
             }
             Tm::TM_Updated | Tm::TM_Deleted => row.outdated = true,
@@ -229,33 +229,39 @@ impl Table {
     pub fn look_at<T>(&self, place: Place, read: impl FnOnce(&Row) -> T) -> Option<T> {
         let (mut values, mut nulls) = EMPTY;
         let mut tuple = pg_sys::HeapTupleData { t_self: place.0, ..Default::default() };
-        // SAFETY: the block exists: whoever remembers a place forgets it when the table shrinks. The
-        // line is judged under the page's share lock; the page stays pinned while it is read.
-        unsafe {
-            let block = u32::from(place.0.ip_blkid.bi_hi) << 16 | u32::from(place.0.ip_blkid.bi_lo);
-            let buffer = pg_sys::ReadBuffer(self.rel, block);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let page = pg_sys::BufferGetPage(buffer);
-            let in_use = place.0.ip_posid as usize <= pg_sys::PageGetMaxOffsetNumber(page) as usize && {
-                let item = pg_sys::PageGetItemId(page, place.0.ip_posid);
-                let normal = (*item).lp_flags() == pg_sys::LP_NORMAL;
-                if normal {
-                    tuple.t_len = (*item).lp_len();
-                    tuple.t_tableOid = (*self.rel).rd_id;
-                    tuple.t_data = pg_sys::PageGetItem(page, item).cast();
+        let (rel, descriptor) = (self.rel, self.descriptor());
+        let block = u32::from(place.0.ip_blkid.bi_hi) << 16 | u32::from(place.0.ip_blkid.bi_lo);
+        let look = || {
+            // SAFETY: the block exists: whoever remembers a place forgets it when the table shrinks.
+            // The line is judged under the page's share lock; the page stays pinned while it is
+            // read. No destructor here.
+            unsafe {
+                let buffer = raw::ReadBuffer(rel, block);
+                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+                let page = pg_sys::BufferGetPage(buffer);
+                if place.0.ip_posid as usize <= pg_sys::PageGetMaxOffsetNumber(page) as usize {
+                    let item = pg_sys::PageGetItemId(page, place.0.ip_posid);
+                    if (*item).lp_flags() == pg_sys::LP_NORMAL {
+                        tuple.t_len = (*item).lp_len();
+                        tuple.t_tableOid = (*rel).rd_id;
+                        tuple.t_data = pg_sys::PageGetItem(page, item).cast();
+                    }
                 }
-                normal
-            };
-            let latest = &raw mut pg_sys::SnapshotSelfData;
-            let visible = in_use && pg_sys::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            let result = visible.then(|| {
-                pg_sys::heap_deform_tuple(&mut tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-                read(&Row { tuple: &mut tuple, values, nulls, busy: false, outdated: false })
-            });
-            pg_sys::ReleaseBuffer(buffer);
-            result
-        }
+                let latest = &raw mut pg_sys::SnapshotSelfData;
+                let visible = !tuple.t_data.is_null() && raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
+                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+                if visible {
+                    raw::heap_deform_tuple(&mut tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+                }
+                (buffer, visible)
+            }
+        };
+        // SAFETY: as the closure says.
+        let (buffer, visible) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
+        let result = visible.then(|| read(&Row { tuple: &mut tuple, values, nulls, busy: false, outdated: false }));
+        // SAFETY: pinned above.
+        unsafe { raw::ReleaseBuffer(buffer) };
+        result
     }
 
     /// The row with that key, if there is one.
@@ -454,7 +460,7 @@ fn written(outcome: pg_sys::TM_Result::Type) -> Written {
 
 fn xact_command() -> pg_sys::CommandId {
     // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::GetCurrentCommandId(false) }
+    unsafe { raw::GetCurrentCommandId(false) }
 }
 
 impl Drop for Table {

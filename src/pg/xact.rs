@@ -1,5 +1,6 @@
 //! The transaction around a call.
 
+use super::raw;
 use pgrx::pg_sys;
 use std::ffi::c_void;
 
@@ -41,7 +42,7 @@ pub fn uses_one_snapshot() -> bool {
 /// How deep in savepoints this is: 1 outside of any.
 pub fn nest_level() -> i32 {
     // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::GetCurrentTransactionNestLevel() }
+    unsafe { raw::GetCurrentTransactionNestLevel() }
 }
 
 /// The command that writes now.
@@ -65,7 +66,7 @@ pub fn full_xid() -> u64 {
 /// The transaction's full id, if it has one yet.
 pub fn full_xid_if_any() -> Option<u64> {
     // SAFETY: inside a transaction.
-    let xid = unsafe { pg_sys::GetTopFullTransactionIdIfAny().value };
+    let xid = unsafe { raw::GetTopFullTransactionIdIfAny().value };
     (xid != 0).then_some(xid)
 }
 
@@ -115,11 +116,11 @@ pub fn commit_durably() {
 /// Whether this runs inside a foreign key's own query.
 pub fn in_foreign_key_action() -> bool {
     // SAFETY: reads a static; only foreign keys set this flag.
-    unsafe { pg_sys::InNoForceRLSOperation() }
+    unsafe { raw::InNoForceRLSOperation() }
 }
 
 /// Whether this is a worker that applies a subscription.
 pub fn is_apply_worker() -> bool {
     // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::IsLogicalWorker() }
+    unsafe { raw::IsLogicalWorker() }
 }

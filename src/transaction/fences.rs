@@ -52,6 +52,19 @@ pub struct Fences {
 }
 
 impl Fences {
+    /// Forgets everything, and keeps a little memory for the next transaction.
+    pub fn clear(&mut self) {
+        if self.locked.capacity() > super::KEPT {
+            *self = Fences::default();
+            return;
+        }
+        self.locked.clear();
+        self.namespaces.clear();
+        self.accepted.clear();
+        self.acquired.clear();
+        self.gate = None;
+    }
+
     /// How the fence of `lease` is to be locked, if this transaction doesn't hold it yet.
     fn missing_lock(&self, lease: &LeaseId) -> Option<Tag> {
         if self.locked.contains_key(lease) {

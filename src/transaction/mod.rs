@@ -31,6 +31,9 @@ thread_local! {
 /// an atomic only because a static has to be.
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 
+/// Maps of no more entries than this keep their memory from one transaction to the next.
+const KEPT: usize = 64;
+
 /// The current generation.
 #[inline]
 pub fn generation() -> u64 {
@@ -57,7 +60,11 @@ pub fn statement_ended(statement: u64) {
 /// The transaction has ended, or been prepared.
 pub fn ended() {
     distrust_verdicts();
-    in_callback(|t| *t = Transaction::default());
+    in_callback(|t| {
+        t.presentation.clear();
+        t.fences.clear();
+        t.durable = false;
+    });
 }
 
 /// The innermost savepoint was released: what it did is its parent's now.

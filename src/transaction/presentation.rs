@@ -38,6 +38,17 @@ impl Presentation {
         self.tokens.is_empty()
     }
 
+    /// Forgets everything, and keeps a little memory for the next transaction.
+    pub fn clear(&mut self) {
+        if self.tokens.capacity() > super::KEPT {
+            *self = Presentation::default();
+            return;
+        }
+        self.tokens.clear();
+        self.by_lease.clear();
+        self.unresolved.clear();
+    }
+
     /// Any token, to name in an error.
     pub fn any(&self) -> Option<i64> {
         self.tokens.keys().min().copied()

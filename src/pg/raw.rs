@@ -1,0 +1,37 @@
+//! PostgreSQL's functions as the hot path calls them.
+//!
+//! pgrx puts a `sigsetjmp` around every call. The first group can't raise and needs none. The second
+//! can, and is called by the handful, from closures under one guard that hold no destructor.
+
+#![expect(missing_docs, reason = "PostgreSQL documents its own functions")]
+
+use pgrx::pg_sys::{
+    Buffer, CommandId, Datum, FullTransactionId, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback,
+    Oid, Relation, Snapshot, TimestampTz, TransactionId, TupleDesc,
+};
+
+unsafe extern "C-unwind" {
+    // These can't raise.
+    pub fn GetOuterUserId() -> Oid;
+    pub fn GetCurrentTransactionNestLevel() -> i32;
+    pub fn GetCurrentCommandId(used: bool) -> CommandId;
+    pub fn GetCurrentTimestamp() -> TimestampTz;
+    pub fn GetTopFullTransactionIdIfAny() -> FullTransactionId;
+    pub fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
+    pub fn ActiveSnapshotSet() -> bool;
+    pub fn GetActiveSnapshot() -> Snapshot;
+    pub fn InNoForceRLSOperation() -> bool;
+    pub fn IsLogicalWorker() -> bool;
+    pub fn MemoryContextRegisterResetCallback(context: MemoryContext, callback: *mut MemoryContextCallback);
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE) -> bool;
+    #[cfg(any(feature = "pg17", feature = "pg18"))]
+    pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE, or_stronger: bool) -> bool;
+
+    // These can.
+    pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
+    pub fn LockBuffer(buffer: Buffer, mode: i32);
+    pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
+    pub fn heap_deform_tuple(tuple: HeapTuple, descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool);
+    pub fn ReleaseBuffer(buffer: Buffer);
+}
