@@ -7,10 +7,17 @@ use std::ffi::{CStr, c_char, c_int};
 
 const UTF8: c_int = pg_sys::pg_enc::PG_UTF8 as c_int;
 
-/// Bytes in the server's encoding, as UTF-8; what can't be read is replaced.
+/// A server of encoding SQL_ASCII takes bytes as they come: each is read as the character of its
+/// number, and written back as that byte.
+fn is_sql_ascii() -> bool {
+    // SAFETY: reads a static of this backend.
+    unsafe { pg_sys::GetDatabaseEncoding() == pg_sys::pg_enc::PG_SQL_ASCII as c_int }
+}
+
+/// Bytes in the server's encoding, as UTF-8.
 pub fn from_server(bytes: &[u8]) -> String {
-    if bytes.is_ascii() {
-        return String::from_utf8_lossy(bytes).into_owned();
+    if bytes.is_ascii() || is_sql_ascii() {
+        return bytes.iter().copied().map(char::from).collect();
     }
     let mut owned = bytes.to_vec();
     owned.push(0);
@@ -25,11 +32,17 @@ pub fn from_server(bytes: &[u8]) -> String {
 
 /// A NUL-terminated copy in the server's encoding, in the current memory context.
 pub fn to_server_cstr(text: &str) -> *const c_char {
-    let clean: Vec<u8> = text.bytes().filter(|b| *b != 0).chain([0]).collect();
-    // SAFETY: `clean` is NUL-terminated; `pstrdup` copies what the conversion returns, which may be
-    // `clean` itself.
+    let plain = text.is_ascii() || is_sql_ascii();
+    let bytes: Vec<u8> = if plain {
+        text.chars().filter_map(|c| u8::try_from(u32::from(c)).ok()).filter(|b| *b != 0).chain([0]).collect()
+    } else {
+        text.bytes().filter(|b| *b != 0).chain([0]).collect()
+    };
+    // SAFETY: `bytes` is NUL-terminated; `pstrdup` copies it, or what the conversion made of it.
     unsafe {
-        let converted = pg_sys::pg_any_to_server(clean.as_ptr().cast(), clean.len() as c_int - 1, UTF8);
+        let source = bytes.as_ptr().cast::<c_char>();
+        let converted =
+            if plain { source.cast_mut() } else { pg_sys::pg_any_to_server(source, bytes.len() as c_int - 1, UTF8) };
         pg_sys::pstrdup(converted)
     }
 }
