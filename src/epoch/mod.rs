@@ -36,10 +36,6 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
         .detail("It takes a superuser, or a member of the role that fencing.epoch_authority names."))
 }
 
-/// The first sequence number is drawn at random below this, so that two clusters don't issue equal
-/// tokens by accident.
-const FIRST_SEQ_BELOW: u64 = 1 << 36;
-
 /// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
 pub fn open_first() -> Result<(), Error> {
     if last().is_some() {
@@ -50,8 +46,8 @@ pub fn open_first() -> Result<(), Error> {
     // A sequence that was moved before, by an opening that was rolled back, may have issued tokens
     // that reached a client: it is never set back.
     if sequence::is_fresh(extension::oids().term_seq) {
-        let start = u64::from_ne_bytes(server::random()) % FIRST_SEQ_BELOW;
-        sequence::start_at(extension::oids().term_seq, 1 + start as i64);
+        let start = epoch::first_seq(now, u64::from_ne_bytes(server::random()));
+        sequence::start_at(extension::oids().term_seq, start);
     }
     insert(&NewEpoch {
         epoch: number,
