@@ -257,6 +257,10 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
 
 /// With the heartbeat locked as well.
 fn grant(request: &Request) -> Result<Attempt, Error> {
+    // It may have been dropped, and even made anew, before its lock was to be had.
+    if namespace::require(&request.namespace.name)?.id != request.namespace.id {
+        return Err(namespace::missing(&request.namespace.name));
+    }
     let Grantable { open, current, now } = match look(request) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),

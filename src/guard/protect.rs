@@ -3,7 +3,7 @@
 use super::resolve::{self, Guard};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::relation::{Kind, Locked, Relation, Trigger, quote_identifier, quote_literal, quoted_name};
+use crate::pg::relation::{Change, Kind, Locked, Relation, Trigger, quote_identifier, quote_literal, quoted_name};
 use crate::pg::{extension, role};
 use crate::store::namespace::{self, Privilege};
 use fencing_core::admission::MissingRule;
@@ -40,8 +40,8 @@ fn guard_triggers(table: &Relation) -> Vec<Trigger> {
 }
 
 /// A partition, which stays as long as its parent is locked.
-fn open_partition(table: Oid) -> Result<Locked, Error> {
-    Locked::open(table).ok_or_else(|| Error::new(Code::UndefinedObject, "a partition was dropped meanwhile"))
+fn open_partition(table: Oid, change: Change) -> Result<Locked, Error> {
+    Locked::open(table, change).ok_or_else(|| Error::new(Code::UndefinedObject, "a partition was dropped meanwhile"))
 }
 
 /// `protect(relation, namespace, key, key_columns, token_column, present_column, fence, on_missing,
@@ -50,7 +50,7 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let definition = declared(args)?;
     let namespace = namespace::require(&definition.namespace)?;
-    let target = Locked::open_own(relation)?;
+    let target = Locked::open_own(relation, Change::Add)?;
     require_guardable(&target)?;
     namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     // It must not be dropped until the triggers that name it are there for all to see.
@@ -66,9 +66,9 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     if definition.statement_level {
         require_plain(&target, &definition)?;
     }
-    let tables = target.with_partitions();
+    let tables = target.with_partitions(Change::Add);
     for table in &tables {
-        let table = open_partition(*table)?;
+        let table = open_partition(*table, Change::Add)?;
         let guard = resolve::resolve(&table, definition.clone())?;
         check_inline_column(&table, &guard)?;
     }
@@ -213,7 +213,7 @@ fn create_triggers(target: &Relation, tables: &[Oid], definition: &Definition) -
 /// `unprotect(relation)`
 pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
-    let target = Locked::open_own(relation)?;
+    let target = Locked::open_own(relation, Change::Drop)?;
     let triggers = guard_triggers(&target);
     let Some(trigger) = triggers.first() else {
         return Err(Error::new(Code::UndefinedObject, format!("table \"{}\" is not guarded", target.display_name()))
@@ -225,8 +225,8 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
         namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     }
     let mut sql = String::new();
-    for table in target.with_partitions() {
-        let open = open_partition(table)?;
+    for table in target.with_partitions(Change::Drop) {
+        let open = open_partition(table, Change::Drop)?;
         for trigger in guard_triggers(&open) {
             // A partition's row trigger is its parent's clone and goes with it.
             if table == target.oid() || trigger.function() != extension::oids().guard_row {

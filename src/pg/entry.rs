@@ -19,9 +19,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// What an entry point returns to PostgreSQL once all Rust frames have been left.
 #[derive(Clone, Copy)]
 pub enum Outcome {
-    /// A value.
+    /// A value; void is one, too.
     Value(Datum),
-    /// NULL or void.
+    /// NULL.
     Null,
     /// An error to raise.
     Raise(Raise),
@@ -97,8 +97,11 @@ pub unsafe fn finish(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datu
         match outcome {
             Outcome::Value(datum) => return datum,
             Outcome::Raise(raise) => raise.error(),
+            Outcome::Execute(script) => {
+                script.run();
+                return Datum::null();
+            }
             Outcome::Null => {}
-            Outcome::Execute(script) => script.run(),
         }
         (*fcinfo).isnull = true;
         Datum::from(0usize)
@@ -364,7 +367,7 @@ impl Answer<'_> {
     /// `fcinfo` must be what PostgreSQL passed for the function that gives this answer.
     pub unsafe fn outcome(self, fcinfo: pg_sys::FunctionCallInfo) -> Outcome {
         match self {
-            Answer::Void => Outcome::Null,
+            Answer::Void => Outcome::Value(Datum::null()),
             Answer::Execute { sql, grants, owner } => {
                 let text = |s: Option<&String>| s.map_or(std::ptr::null(), |s| text::to_server_cstr(s));
                 let (before, after) = grants.unzip();

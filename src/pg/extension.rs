@@ -54,6 +54,13 @@ pub fn configuration_version() -> u64 {
     CONFIGURATION.get()
 }
 
+/// Brings word of every change that was committed before: what was read into memory under an older
+/// version is read anew.
+pub fn catch_up() {
+    // SAFETY: inside a transaction.
+    unsafe { pg_sys::AcceptInvalidationMessages() };
+}
+
 /// Announces a change to a namespace or an epoch: to this backend now, and again if the change is
 /// rolled back; at commit to every backend, before the locks go.
 pub fn announce_change(relation: Oid) {

@@ -148,14 +148,15 @@ impl Relation {
     /// Whether it takes part in old-style table inheritance.
     pub fn inherits(&self) -> bool {
         let child = !self.is_partition() && has_parent(self.oid());
-        let parent =
-            self.kind() != Kind::Partitioned && self.form().relhassubclass && with_descendants(self.oid()).len() > 1;
+        let parent = self.kind() != Kind::Partitioned
+            && self.form().relhassubclass
+            && with_descendants(self.oid(), Change::Add).len() > 1;
         child || parent
     }
 
-    /// It and every table of the partition tree below, locked against writers.
-    pub fn with_partitions(&self) -> Vec<Oid> {
-        if self.kind() == Kind::Partitioned { with_descendants(self.oid()) } else { vec![self.oid()] }
+    /// It and every table of the partition tree below, locked.
+    pub fn with_partitions(&self, change: Change) -> Vec<Oid> {
+        if self.kind() == Kind::Partitioned { with_descendants(self.oid(), change) } else { vec![self.oid()] }
     }
 
     /// Its triggers.
@@ -214,12 +215,31 @@ impl Relation {
     }
 }
 
-/// A table that is being changed: open, and locked against writers until the transaction ends.
+/// What a table is locked for. At once, never to be upgraded: a writer that comes in between would
+/// deadlock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Triggers are added: writers are kept out.
+    Add,
+    /// Triggers are dropped: readers, too.
+    Drop,
+}
+
+impl Change {
+    fn lockmode(self) -> pg_sys::LOCKMODE {
+        (match self {
+            Change::Add => pg_sys::ShareRowExclusiveLock,
+            Change::Drop => pg_sys::AccessExclusiveLock,
+        }) as _
+    }
+}
+
+/// A table that is being changed: open, and locked until the transaction ends.
 pub struct Locked(Relation);
 
 impl Locked {
     /// Opens a table of the current user's own; 42704 if there is none, 42501 if it is another's.
-    pub fn open_own(relation: Oid) -> Result<Locked, Error> {
+    pub fn open_own(relation: Oid, change: Change) -> Result<Locked, Error> {
         let missing =
             || Error::new(Code::UndefinedObject, format!("relation with OID {} does not exist", relation.to_u32()));
         // Nobody may lock what isn't theirs.
@@ -233,15 +253,15 @@ impl Locked {
             return Err(missing());
         }
         require_owner()?;
-        let locked = Locked::open(relation).ok_or_else(missing)?;
+        let locked = Locked::open(relation, change).ok_or_else(missing)?;
         require_owner()?;
         Ok(locked)
     }
 
     /// Opens a table, if there is one.
-    pub fn open(relation: Oid) -> Option<Locked> {
+    pub fn open(relation: Oid, change: Change) -> Option<Locked> {
         // SAFETY: null where there is no such relation.
-        let rel = unsafe { pg_sys::try_relation_open(relation, pg_sys::ShareRowExclusiveLock as i32) };
+        let rel = unsafe { pg_sys::try_relation_open(relation, change.lockmode()) };
         (!rel.is_null()).then_some(Locked(Relation(rel)))
     }
 }
@@ -291,9 +311,9 @@ fn has_parent(relation: Oid) -> bool {
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| has_superclass(relation)) }
 }
 
-/// A table with all its partitions and inheritance children, locked against writers.
-fn with_descendants(relation: Oid) -> Vec<Oid> {
-    let lock = pg_sys::ShareRowExclusiveLock as pg_sys::LOCKMODE;
+/// A table with all its partitions and inheritance children, locked.
+fn with_descendants(relation: Oid, change: Change) -> Vec<Oid> {
+    let lock = change.lockmode();
     // SAFETY: the closure holds no destructor; the list has as many elements as it says, all oids.
     unsafe {
         let list = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(relation, lock, std::ptr::null_mut()));

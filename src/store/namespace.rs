@@ -93,6 +93,7 @@ fn find(name: &str) -> Option<Row> {
 
 /// The namespace of that name, from memory where nothing has changed.
 pub fn by_name(name: &str) -> Option<Rc<Namespace>> {
+    extension::catch_up();
     let version = extension::configuration_version();
     let cached = CACHE.with_borrow(|(v, map)| (*v == version).then(|| map.get(name).cloned()).flatten());
     if cached.is_some() {
@@ -112,10 +113,13 @@ pub fn by_name(name: &str) -> Option<Rc<Namespace>> {
 
 /// The namespace of that name, or 42704.
 pub fn require(name: &str) -> Result<Rc<Namespace>, Error> {
-    by_name(name).ok_or_else(|| {
-        Error::new(Code::UndefinedObject, format!("namespace \"{name}\" does not exist"))
-            .hint("Create it first: SELECT fencing.create_namespace('name').")
-    })
+    by_name(name).ok_or_else(|| missing(name))
+}
+
+/// 42704.
+pub fn missing(name: &str) -> Error {
+    Error::new(Code::UndefinedObject, format!("namespace \"{name}\" does not exist"))
+        .hint("Create it first: SELECT fencing.create_namespace('name').")
 }
 
 /// The namespace of that number.
@@ -154,7 +158,7 @@ pub fn insert(name: &str, columns: &Columns, now: Instant) -> i32 {
 
 /// Changes a namespace's policy by what `change` makes of it. Under [`serialize`].
 pub fn alter(name: &str, change: impl FnOnce(Columns) -> Result<Columns, Error>) -> Result<(), Error> {
-    let row = find(name).ok_or_else(|| require(name).err().unwrap_or_else(|| Error::null("name")))?;
+    let row = find(name).ok_or_else(|| missing(name))?;
     let columns = change(columns(&row))?;
     let written = Table::open(oids().namespace, Access::Write).update(
         &row,
