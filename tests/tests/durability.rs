@@ -97,7 +97,11 @@ fn what_was_granted_stands_and_no_token_comes_twice() {
                     _ => plainly(session, round, seen),
                 });
             }
-            sleep(Duration::from_millis(10 + (round as u64 * 7) % 50));
+            // A busy machine may take its time; then the crash comes at another moment each round.
+            while seen.lock().unwrap().tokens.is_empty() {
+                std::thread::yield_now();
+            }
+            sleep(Duration::from_millis((round as u64 * 7) % 50));
             cluster.kill();
         });
         cluster.start();
