@@ -47,14 +47,14 @@ bulk_variant() {
   esac
 }
 
-# bulk_measure OPERATION VARIANT ROUND: the SQL of one measurement.
+# bulk_measure PART VARIANT ROUND: the SQL of one measurement; PART is insert or update.
 bulk_measure() {
-  local operation=$1 variant=$2 round=$3 load statement
+  local part=$1 variant=$2 round=$3 load statement
   bulk_variant "$variant"
   load="INSERT INTO bench.t (id, grp, v, body, fence) SELECT id, $GRP, 0, body"
   echo "DROP TABLE IF EXISTS bench.t;"
   echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint, written_under bigint);"
-  if [ "$operation" = insert ]; then
+  if [ "$part" = insert ]; then
     statement="$load, $FENCE FROM bench.source"
   else
     echo "$load, NULL FROM bench.source;"
@@ -66,43 +66,36 @@ bulk_measure() {
   echo "CHECKPOINT;"
   echo "BEGIN;"
   [ -z "$PRESENT" ] || echo "$PRESENT;"
-  echo "SELECT bench.measure('$operation', '$variant', $round, $BULK_ROWS, '$statement');"
+  echo "SELECT bench.measure('$part', '$variant', $round, $BULK_ROWS, '$statement');"
   echo "COMMIT;"
 }
 
-# bulk_attempts OPERATION VARIANT ROUND: measures again what was measured at a slow pace.
-bulk_attempts() {
-  local attempt
-  bulk_measure "$@"
-  for ((attempt = 1; attempt < ATTEMPTS; attempt++)); do
-    echo "SELECT bench.again('$1', '$2', $3) AS again \\gset"
-    echo "\\if :again"
-    bulk_measure "$@"
-    printf '%s\n' '\endif'
-  done
-}
-
-# bulk_script ROUNDS: the SQL of all. Round 0 warms up and is forgotten. Each
-# round starts with another variant, and every other one goes backwards.
+# bulk_script WANTED: the SQL of all. Round 0 warms up. Each round starts with
+# another variant, and every other one goes backwards.
 bulk_script() {
-  local rounds=$1 n=${#BULK_VARIANTS[@]} round i at
+  local n=${#BULK_VARIANTS[@]} round i variant part wanted
   echo "CREATE TABLE bench.source AS SELECT i AS id, 0 AS one, i % 1000 AS many, md5(i::text) AS body FROM generate_series(1, $BULK_ROWS) AS i;"
   echo "VACUUM ANALYZE bench.source;"
-  for ((round = 0; round <= rounds; round++)); do
+  for ((round = 0; round <= MOST_ROUNDS; round++)); do
     for ((i = 0; i < n; i++)); do
-      at=$(((round % 2 ? n - 1 - i : i) + round))
-      bulk_attempts insert "${BULK_VARIANTS[at % n]}" "$round"
-      bulk_attempts update "${BULK_VARIANTS[at % n]}" "$round"
+      variant=${BULK_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
+      wanted=$1
+      [ "$variant" != by_hand ] || wanted=$((wanted / 3)) # takes longest, and matters least to the digit
+      for part in insert update; do
+        echo "SELECT bench.needed('$part', '$variant', $round, $wanted) AS needed \\gset"
+        printf '%s\n' '\if :needed'
+        bulk_measure "$part" "$variant" "$round"
+        printf '%s\n' '\endif'
+      done
     done
   done
-  echo "DELETE FROM bench.bulk WHERE round = 0;"
-  echo "DROP TABLE bench.t;"
 }
 
-# bench_bulk ROUNDS SECONDS_OF_RETRIES
+# bench_bulk WANTED SECONDS
 bench_bulk() {
   BULK_TOKEN=$(cluster_psql -At -c "SELECT token FROM bench.token WHERE key = 'bulk'")
+  plan insert "$2"
+  plan update "$2"
   bulk_script "$1" >"$CLUSTER_DIR/bulk.sql"
-  retry_for "$2"
   cluster_psql -o /dev/null -f "$CLUSTER_DIR/bulk.sql"
 }

@@ -1,6 +1,5 @@
--- The table. Every figure compares measurements of the same round; a line shows the median over the
--- rounds, in brackets the quartiles, and how many rounds count ("~": slow ones among them). Reads
--- bench.bulk, bench.rate and bench.call.
+-- The table. A line compares medians, shows in brackets the variant's quartiles beside the baseline's
+-- median, and how many measurements count. Reads bench.judged and bench.call.
 
 CREATE TEMP TABLE label (section text, variant text, line int, text text);
 INSERT INTO label VALUES
@@ -43,40 +42,32 @@ INSERT INTO target VALUES
     ('rate', 'inline', NULL, NULL, NULL, 0.93),
     ('rate', 'inline_each', NULL, NULL, NULL, 0.93);
 
--- The attempt of each round that was made at the best pace. Where there are enough, only rounds
--- count that were not slow; `base` is the baseline's measurement in the same round.
-CREATE TEMP TABLE bulk_pair AS
-WITH kept AS (SELECT DISTINCT ON (operation, variant, round) *, pace > 1.15 * min(pace) OVER () AS slow
-                FROM bench.bulk ORDER BY operation, variant, round, pace)
-SELECT v.operation, v.variant, v.ns_per_row AS ns, base.ns_per_row AS base, v.slow OR base.slow AS slow
-  FROM kept AS v JOIN kept AS base ON base.operation = v.operation AND base.round = v.round AND base.variant = 'unguarded';
-CREATE TEMP TABLE rate_pair AS
-WITH kept AS (SELECT DISTINCT ON (variant, round) *, pace > 1.15 * min(pace) OVER () AS slow
-                FROM bench.rate ORDER BY variant, round, pace)
-SELECT v.variant, v.tps, base.tps AS base, v.slow OR base.slow AS slow
-  FROM kept AS v
-  JOIN kept AS base ON base.round = v.round
-   AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END;
-DELETE FROM bulk_pair AS b
- WHERE slow AND 3 <= (SELECT count(*) FROM bulk_pair AS o WHERE o.operation = b.operation AND o.variant = b.variant AND NOT o.slow);
-DELETE FROM rate_pair AS r
- WHERE slow AND 3 <= (SELECT count(*) FROM rate_pair AS o WHERE o.variant = r.variant AND NOT o.slow);
+-- Only what was measured at full pace counts; where that is less than three, all of it, with a mark.
+CREATE TEMP VIEW counted AS
+SELECT * FROM (SELECT *, count(*) FILTER (WHERE NOT slow) OVER (PARTITION BY part, variant) AS good FROM bench.judged) AS j
+ WHERE NOT slow OR good < 3;
+CREATE TEMP VIEW median AS
+SELECT part, variant, count(*) || CASE WHEN bool_or(slow) THEN '~' ELSE '' END AS n,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY value) AS value,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY value) AS quartile
+  FROM counted GROUP BY part, variant;
 
 -- The unguarded statement's own cost; of all others what they cost beyond it.
 CREATE TEMP VIEW bulk AS
-SELECT operation, variant, count(*) AS rounds, bool_or(slow) AS slow,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY cost) AS ns,
-       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY cost) AS quartile
-  FROM (SELECT *, CASE WHEN variant = 'unguarded' THEN ns ELSE ns - base END AS cost FROM bulk_pair) AS c
- GROUP BY operation, variant;
+SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS low, v.quartile[3] - b.less AS high
+  FROM median AS v JOIN median AS base ON base.part = v.part AND base.variant = 'unguarded',
+       LATERAL (SELECT CASE WHEN v.variant = 'unguarded' THEN 0 ELSE base.value END AS less) AS b
+ WHERE v.part <> 'rate';
 
 CREATE TEMP VIEW rate AS
-SELECT variant, count(*) AS rounds, bool_or(slow) AS slow, percentile_cont(0.5) WITHIN GROUP (ORDER BY tps) AS tps,
-       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY tps / base) AS quartile
-  FROM rate_pair GROUP BY variant;
+SELECT v.variant, v.n, v.value AS tps, v.value / base.value AS ratio, v.quartile[1] / base.value AS low, v.quartile[3] / base.value AS high
+  FROM median AS v
+  JOIN median AS base ON base.part = v.part
+   AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END
+ WHERE v.part = 'rate';
 
 CREATE TEMP VIEW call AS
-SELECT v.call, count(*) AS rounds, percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
+SELECT v.call, count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY base.us) AS base_us,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us / base.us) AS quartile
   FROM bench.call AS v
@@ -90,20 +81,18 @@ $$ SELECT CASE WHEN met IS NULL THEN '' ELSE target || CASE WHEN met THEN '  ok'
 CREATE FUNCTION pg_temp.line(text, text, text, text, text, text, text, text) RETURNS text LANGUAGE sql AS
 $$ SELECT rtrim(rpad($1, 57) || lpad($2, 8) || '  ' || rpad($3, 16) || lpad($4, 7) || '  ' || lpad($5, 7) || '  ' || rpad($6, 15)
                 || lpad($7, 9) || '  ' || $8) $$;
--- How many rounds count, with a mark where they were slow ones.
-CREATE FUNCTION pg_temp.rounds(bigint, boolean) RETURNS text LANGUAGE sql AS $$ SELECT $1 || CASE WHEN $2 THEN '~' ELSE '' END $$;
 
 CREATE TEMP VIEW lines AS
-SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'rounds', p.column_2, p.target, p.column_3, p.target_3) AS text
+SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'n', p.column_2, p.target, p.column_3, p.target_3) AS text
   FROM (VALUES (1, 'INSERT ... SELECT of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
                (2, 'UPDATE of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
                (3, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
                (4, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''))
        AS p (part, title, column_1, column_2, target, column_3, target_3)
 UNION ALL
-SELECT CASE b.operation WHEN 'insert' THEN 1 ELSE 2 END, l.line,
+SELECT CASE b.part WHEN 'insert' THEN 1 ELSE 2 END, l.line,
        pg_temp.line(l.text, to_char(b.ns, CASE WHEN b.variant = 'unguarded' THEN 'FM999990' ELSE 'FMS999990' END),
-           format('[%s .. %s]', round(b.quartile[1]), round(b.quartile[3])), pg_temp.rounds(b.rounds, b.slow),
+           format('[%s .. %s]', round(b.low), round(b.high)), b.n,
            CASE WHEN b.variant <> 'unguarded' THEN to_char(b.ns / e.ns, 'FM9990.00') ELSE '' END,
            coalesce(nullif(pg_temp.verdict(b.ns <= t.at_most_empty * e.ns, '<= ' || t.at_most_empty), ''),
                     pg_temp.verdict(b.ns <= t.at_most_ns, '<= ' || t.at_most_ns || ' ns')),
@@ -112,21 +101,20 @@ SELECT CASE b.operation WHEN 'insert' THEN 1 ELSE 2 END, l.line,
            pg_temp.verdict(h.ns >= t.at_least_by_hand * b.ns, '>= ' || t.at_least_by_hand || ' x'))
   FROM bulk AS b
   JOIN label AS l ON l.section = 'bulk' AND l.variant = b.variant
-  JOIN bulk AS e ON e.operation = b.operation AND e.variant = 'empty'
-  JOIN bulk AS h ON h.operation = b.operation AND h.variant = 'by_hand'
-  LEFT JOIN target AS t ON t.section = b.operation AND t.variant = b.variant
+  JOIN bulk AS e ON e.part = b.part AND e.variant = 'empty'
+  JOIN bulk AS h ON h.part = b.part AND h.variant = 'by_hand'
+  LEFT JOIN target AS t ON t.section = b.part AND t.variant = b.variant
 UNION ALL
 SELECT 3, l.line,
-       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM0.000'), to_char(r.quartile[3], 'FM0.000')),
-           pg_temp.rounds(r.rounds, r.slow), to_char(r.quartile[2], 'FM0.000'),
-           pg_temp.verdict(r.quartile[2] >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
+       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.low, 'FM0.000'), to_char(r.high, 'FM0.000')), r.n,
+           to_char(r.ratio, 'FM0.000'), pg_temp.verdict(r.ratio >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
   FROM rate AS r
   JOIN label AS l ON l.section = 'rate' AND l.variant = r.variant
   LEFT JOIN target AS t ON t.section = 'rate' AND t.variant = r.variant
 UNION ALL
 SELECT 4, l.line,
        pg_temp.line(format('%s, over %s us by hand', l.text, round(c.base_us)), round(c.us)::text,
-           format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.rounds::text,
+           format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
            to_char(c.quartile[2], 'FM0.00'), '', '', '')
   FROM call AS c
   JOIN label AS l ON l.section = 'call' AND l.variant = c.call;

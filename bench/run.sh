@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures what guards cost, on a private cluster, and prints one table. Every
-# figure is a comparison with a baseline that was measured in the same rounds.
+# figure is a comparison with a baseline that was measured in between.
 #   QUICK=1         a short form, of about a minute, for a first look
 #   BENCH_STRICT=1  fail where a target is missed
 #   BENCH_ONLY="bulk rate calls"  parts of it
@@ -11,15 +11,16 @@ for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_ro
   . "$here/$part.sh"
 done
 
-# Rounds, seconds of a run, and after how many seconds nothing is measured again.
+# How many measurements count of each variant, and for how many seconds the
+# machine is given a chance to let them be good ones.
 if [ -n "${QUICK:-}" ]; then
-  BULK_ROUNDS=3 BULK_TIME=25 RATE_ROUNDS=3 RATE_SECONDS=1 RATE_TIME=20 CALL_ROUNDS=2 CALL_SECONDS=1
+  BULK_WANTED=3 BULK_TIME=25 RATE_WANTED=3 RATE_TIME=25 CALL_ROUNDS=2 CALL_SECONDS=1
 else
-  BULK_ROUNDS=9 BULK_TIME=180 RATE_ROUNDS=15 RATE_SECONDS=1 RATE_TIME=220 CALL_ROUNDS=5 CALL_SECONDS=2
+  BULK_WANTED=9 BULK_TIME=210 RATE_WANTED=15 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
 fi
-BULK_ROWS=200000
+RATE_RUN=1 BULK_ROWS=200000
 # shellcheck disable=SC2034 # bulk.sh and single_row.sh use it
-ATTEMPTS=5 # at a measurement, where the machine is slow
+MOST_ROUNDS=50
 only=${BENCH_ONLY:-bulk rate calls}
 
 # Nothing runs in the middle of a measurement that the measurement did not ask for.
@@ -38,16 +39,17 @@ build_empty_trigger() {
   chmod a+rx "$to"
 }
 
-# retry_for SECONDS: slow measurements are repeated for so long.
-retry_for() {
-  cluster_psql -c "TRUNCATE bench.deadline" -c "INSERT INTO bench.deadline VALUES (now() + interval '$1 s')"
+# plan PART SECONDS
+plan() {
+  cluster_psql -c "INSERT INTO bench.plan VALUES ('$1', now() + interval '$2 s')"
 }
 
 machine() {
   say "machine     $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)"
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
-  say "rounds      bulk $BULK_ROUNDS, rates $RATE_ROUNDS of $RATE_SECONDS s each, calls $CALL_ROUNDS of $CALL_SECONDS s each; the order rotates, a round before them warms up"
+  say "rounds      interleaved, in rotating order, until of each variant $BULK_WANTED bulk statements and $RATE_WANTED runs of $RATE_RUN s were"
+  say "            measured at the machine's full pace, or for $BULK_TIME and $RATE_TIME s; calls: $CALL_ROUNDS rounds of $CALL_SECONDS s"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
 
@@ -63,14 +65,14 @@ cluster_psql -o /dev/null -f "$here/schema.sql"
 
 for part in $only; do
   case $part in
-  bulk) step "$TARGET/bench/bulk.log" "statements on $BULK_ROWS rows" bench_bulk "$BULK_ROUNDS" "$BULK_TIME" ;;
-  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_ROUNDS" "$RATE_SECONDS" "$RATE_TIME" ;;
+  bulk) step "$TARGET/bench/bulk.log" "statements on $BULK_ROWS rows" bench_bulk "$BULK_WANTED" "$BULK_TIME" ;;
+  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_WANTED" "$RATE_TIME" "$RATE_RUN" ;;
   calls) step "$TARGET/bench/calls.log" "calls" bench_calls "$CALL_ROUNDS" "$CALL_SECONDS" ;;
   *) die "BENCH_ONLY names bulk, rate, calls; not $part" ;;
   esac
 done
 
-for results in bulk rate call; do # every single measurement, for whoever wants to look
+for results in result call; do # every single measurement, for whoever wants to look
   cluster_psql -c "COPY bench.$results TO STDOUT (FORMAT csv, HEADER)" >"$TARGET/bench/$results.csv"
 done
 say
@@ -79,7 +81,7 @@ cluster_psql -At -v "rows=$BULK_ROWS" -f "$here/report.sql" | tee "$TARGET/bench
 say
 say "ns a row: beyond the unguarded statement; x empty: that over what the empty C trigger costs beyond it; by hand: what the"
 say "PL/pgSQL fence costs over that. x of rates: over the unguarded one (each: over its own). x of calls: over the call by hand."
-say "Medians over rounds, [quartiles] of the figure compared; ~ means that the machine was slow in all rounds, or almost."
+say "Medians of n measurements, and [quartiles]; ~ means that the machine was slow throughout."
 missed=$({ grep -o MISS "$TARGET/bench/report.txt" || true; } | wc -l)
 say
 say "$missed targets missed; every measurement: $TARGET/bench/*.csv"

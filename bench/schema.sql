@@ -50,13 +50,22 @@ BEGIN
 END
 $$;
 
--- Results, one row a measurement. `pace` is how long a fixed piece of work took around it, in
--- milliseconds: a core that shares its hardware with a busy neighbour, often unseen on a virtual
--- machine, runs at two thirds of its speed. A measurement at a slow pace is repeated, and of a
--- round's attempts the one at the best pace counts.
-CREATE TABLE bench.bulk (operation text, variant text, round int, ns_per_row float8, pace float8);
-CREATE TABLE bench.rate (variant text, round int, tps float8, pace float8);
+-- Results, one row a measurement: nanoseconds a row (insert, update), transactions a second (rate).
+-- `pace` is how long a fixed piece of work took around it, in milliseconds: a core that shares its
+-- hardware with a busy neighbour, often unseen on a virtual machine, runs at two thirds of its speed
+-- for seconds on end. What was measured at a slow pace doesn't count and is measured again.
+CREATE TABLE bench.result (part text, variant text, round int, value float8, pace float8);
 CREATE TABLE bench.call (side text, call text, round int, us float8);
+CREATE VIEW bench.judged AS
+SELECT *, pace > 1.25 * min(pace) OVER (PARTITION BY part) AS slow FROM bench.result WHERE round > 0;
+
+-- Until when a part is measured, and whether a variant still is: fewer than `wanted` count.
+CREATE TABLE bench.plan (part text PRIMARY KEY, until timestamptz);
+CREATE FUNCTION bench.needed(part text, variant text, round int, wanted int) RETURNS boolean LANGUAGE sql AS $$
+    SELECT round = 0 OR now() < until
+       AND wanted > (SELECT count(*) FROM bench.judged AS j WHERE j.part = $1 AND j.variant = $2 AND NOT j.slow)
+      FROM bench.plan AS p WHERE p.part = $1
+$$;
 
 -- The fixed piece of work.
 CREATE FUNCTION bench.pace() RETURNS float8 LANGUAGE plpgsql AS $$
@@ -70,7 +79,7 @@ $$;
 
 -- Runs one statement on `rows` rows and notes how long the server took for it. Planning counts,
 -- parsing and commit don't.
-CREATE FUNCTION bench.measure(operation text, variant text, round int, rows int, statement text) RETURNS void
+CREATE FUNCTION bench.measure(part text, variant text, round int, rows int, statement text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     before float8 := bench.pace();
@@ -84,19 +93,6 @@ BEGIN
     IF touched <> rows THEN
         RAISE EXCEPTION '% of % rows written by %', touched, rows, variant;
     END IF;
-    INSERT INTO bench.bulk VALUES (operation, variant, round, ns / rows, greatest(before, bench.pace()));
+    INSERT INTO bench.result VALUES (part, variant, round, ns / rows, greatest(before, bench.pace()));
 END
-$$;
-
--- Until when slow measurements are repeated.
-CREATE TABLE bench.deadline (at timestamptz);
-
--- Whether to measure again: every attempt of this round was slow beside the best pace of all.
-CREATE FUNCTION bench.again(operation text, variant text, round int) RETURNS boolean LANGUAGE sql AS $$
-    SELECT min(pace) > 1.15 * (SELECT min(pace) FROM bench.bulk) AND clock_timestamp() < (SELECT at FROM bench.deadline)
-      FROM bench.bulk AS b WHERE b.operation = $1 AND b.variant = $2 AND b.round = $3
-$$;
-CREATE FUNCTION bench.again(variant text, round int) RETURNS boolean LANGUAGE sql AS $$
-    SELECT min(pace) > 1.15 * (SELECT min(pace) FROM bench.rate) AND clock_timestamp() < (SELECT at FROM bench.deadline)
-      FROM bench.rate AS b WHERE b.variant = $1 AND b.round = $2
 $$;

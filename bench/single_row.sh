@@ -64,9 +64,9 @@ rate_script() {
   esac
 }
 
-# bench_rate ROUNDS SECONDS SECONDS_OF_RETRIES: rounds as those of bulk.sh.
+# bench_rate WANTED SECONDS RUN: rounds as those of bulk.sh, runs of RUN seconds.
 bench_rate() {
-  local rounds=$1 seconds=$2 n=${#RATE_VARIANTS[@]} variant round i at first
+  local n=${#RATE_VARIANTS[@]} variant round i first
   rate_tables | cluster_psql -o /dev/null
   for variant in "${RATE_VARIANTS[@]}"; do
     rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
@@ -74,37 +74,34 @@ bench_rate() {
   echo "SELECT bench.pace();" >"$CLUSTER_DIR/pace.pgbench"
   first=$(cluster_psql -At -c "SELECT min(token) FROM bench.token WHERE key ~ '^client' HAVING max(token) - min(token) = $((RATE_CLIENTS - 1))")
   [ -n "$first" ] || die "the clients' tokens are not consecutive"
-  retry_for "$3"
-  for ((round = 0; round <= rounds; round++)); do
+  plan rate "$2"
+  for ((round = 0; round <= MOST_ROUNDS; round++)); do
     for ((i = 0; i < n; i++)); do
-      at=$(((round % 2 ? n - 1 - i : i) + round))
-      rate_attempts "${RATE_VARIANTS[at % n]}" "$round" "$seconds" "$first"
+      variant=${RATE_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
+      if [ "$(cluster_psql -At -c "SELECT bench.needed('rate', '$variant', $round, $1)")" = t ]; then
+        rate_measure "$variant" "$round" "$3" "$first"
+      fi
     done
   done
-  cluster_psql -c "DELETE FROM bench.rate WHERE round = 0"
 }
 
-# rate_attempts VARIANT ROUND SECONDS FIRST_TOKEN: measures again what was
-# measured at a slow pace.
-rate_attempts() {
-  local variant=$1 round=$2 attempt before after tps
-  for ((attempt = 0; attempt < ATTEMPTS; attempt++)); do
-    {
-      rate_table_names "$variant" | sed 's/.*/VACUUM &;/'
-      echo "VACUUM bench.hand_lease; CHECKPOINT;"
-    } | cluster_psql
-    before=$(rate_pace)
-    tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" |
-      sed -n 's/^tps = \([0-9.]*\).*/\1/p')
-    after=$(rate_pace)
-    [ "$(cluster_psql -At -c "INSERT INTO bench.rate VALUES ('$variant', $round, $tps, greatest($before, $after))" \
-      -c "SELECT bench.again('$variant', $round)")" = t ] || break
-  done
+# rate_measure VARIANT ROUND RUN FIRST_TOKEN
+rate_measure() {
+  local variant=$1 round=$2 before after tps
+  {
+    rate_table_names "$variant" | sed 's/.*/VACUUM &;/'
+    echo "VACUUM bench.hand_lease; CHECKPOINT;"
+  } | cluster_psql
+  before=$(rate_pace)
+  tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" |
+    sed -n 's/^tps = \([0-9.]*\).*/\1/p')
+  after=$(rate_pace)
+  cluster_psql -c "INSERT INTO bench.result VALUES ('rate', '$variant', $round, $tps, greatest($before, $after))"
 }
 
 # rate_pace: milliseconds that a fixed piece of work takes on both cores at once.
 rate_pace() {
-  rate_pgbench pace -c 2 -j 2 -t 3 | sed -n 's/^latency average = \([0-9.]*\) ms/\1/p'
+  rate_pgbench pace -c 2 -j 2 -t 8 | sed -n 's/^latency average = \([0-9.]*\) ms/\1/p'
 }
 
 # rate_pgbench SCRIPT ARGUMENT...
