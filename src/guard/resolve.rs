@@ -3,11 +3,11 @@
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
 use crate::pg::{extension, text};
+use crate::store::NumberMap;
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A guard, resolved.
@@ -27,7 +27,7 @@ pub struct Guard {
 }
 
 thread_local! {
-    static CACHE: RefCell<HashMap<Oid, (u64, Rc<Guard>)>> = RefCell::default();
+    static CACHE: RefCell<NumberMap<Oid, (u64, Rc<Guard>)>> = RefCell::default();
 }
 
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.

@@ -104,6 +104,15 @@ impl Row {
         Oid::from(self.values[n - 1].value() as u32)
     }
 
+    /// A text column, without copying it; null reads as empty.
+    pub fn with_text<T>(&self, n: usize, body: impl FnOnce(&[u8]) -> T) -> T {
+        match self.raw(n) {
+            // SAFETY: the column is of type text.
+            Some(datum) => unsafe { text::with_bytes(datum, body) },
+            None => body(&[]),
+        }
+    }
+
     /// A text column; null reads as empty.
     pub fn text(&self, n: usize) -> Vec<u8> {
         // SAFETY: the column is of type text.

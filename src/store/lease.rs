@@ -73,7 +73,7 @@ fn from_row(row: Row) -> Lease {
 fn record(row: &Row) -> Record {
     Record {
         token: token(row.bigint(3)),
-        ended: EndReason::parse(&String::from_utf8_lossy(&row.text(5))),
+        ended: row.with_text(5, |state| std::str::from_utf8(state).ok().and_then(EndReason::parse)),
         acquired_at: row.bigint(9),
         renewed_at: row.bigint(10),
         expires_at: row.bigint(11),
@@ -130,7 +130,7 @@ pub fn heartbeat(lease: &LeaseId) -> Option<Heartbeat> {
 }
 
 fn is_of(row: &Row, lease: &LeaseId) -> bool {
-    row.int(1) == lease.namespace && row.text(2) == *lease.key
+    row.int(1) == lease.namespace && row.with_text(2, |key| *key == *lease.key)
 }
 
 fn heartbeat_of(row: &Row) -> Heartbeat {

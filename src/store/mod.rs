@@ -26,21 +26,44 @@ pub struct LeaseId {
 /// A map by lease, which hashes nothing anew.
 pub type LeaseMap<V> = HashMap<LeaseId, V, BuildHasherDefault<LeaseHasher>>;
 
-/// Takes a lease's own hash as it is.
+/// A map by a number that this database gave out: nobody outside chooses it.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<LeaseHasher>>;
+
+/// Takes a lease's own hash as it is, and spreads a number.
 #[derive(Default)]
 pub struct LeaseHasher(u64);
+
+impl LeaseHasher {
+    fn number(&mut self, n: u64) {
+        self.0 = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
 
 impl Hasher for LeaseHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("a lease is hashed by its own hash")
+    fn write(&mut self, bytes: &[u8]) {
+        for b in bytes {
+            self.number(self.0 ^ u64::from(*b));
+        }
     }
 
     fn write_u64(&mut self, hash: u64) {
         self.0 = hash;
+    }
+
+    fn write_i64(&mut self, n: i64) {
+        self.number(n as u64);
+    }
+
+    fn write_i32(&mut self, n: i32) {
+        self.number(n as u64);
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.number(u64::from(n));
     }
 }
 

@@ -3,10 +3,9 @@
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
 use crate::store::namespace::Namespace;
-use crate::store::{LeaseId, LeaseMap};
+use crate::store::{LeaseId, LeaseMap, NumberMap};
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// So many fences of one namespace a transaction locks one by one; then it locks the namespace, so
@@ -44,7 +43,7 @@ struct Acquired {
 #[derive(Default)]
 pub struct Fences {
     locked: LeaseMap<i32>,
-    namespaces: HashMap<i32, NamespaceLocks>,
+    namespaces: NumberMap<i32, NamespaceLocks>,
     accepted: LeaseMap<Accepted>,
     acquired: Vec<Acquired>,
     /// The savepoint level at which the gate was passed.

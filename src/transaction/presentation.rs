@@ -1,9 +1,8 @@
 //! Tokens presented: for the transaction by `present`, or for one statement by its inline column.
 
 use crate::pg::xact;
-use crate::store::{LeaseId, LeaseMap, term};
+use crate::store::{LeaseId, LeaseMap, NumberMap, term};
 use fencing_core::{Code, Error, Token};
-use std::collections::HashMap;
 
 /// Whose token it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +26,7 @@ struct Entry {
 /// Everything presented now.
 #[derive(Default)]
 pub struct Presentation {
-    tokens: HashMap<i64, Entry>,
+    tokens: NumberMap<i64, Entry>,
     by_lease: LeaseMap<Vec<i64>>,
     unresolved: Vec<i64>,
 }
