@@ -65,6 +65,9 @@ bulk_measure() {
   [ -z "$GUARD" ] || echo "$GUARD;"
   echo "CHECKPOINT;"
   echo "BEGIN;"
+  if [ "$round" -eq 0 ] && [ "$variant" != unguarded ] && [ "$variant" != empty ]; then
+    echo "SELECT bench.must_refuse('$variant', '${statement/"$FENCE"/NULL}');"
+  fi
   [ -z "$PRESENT" ] || echo "$PRESENT;"
   echo "SELECT bench.measure('$part', '$variant', $round, $BULK_ROWS, '$statement');"
   echo "COMMIT;"
@@ -80,7 +83,7 @@ bulk_script() {
     for ((i = 0; i < n; i++)); do
       variant=${BULK_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
       wanted=$1
-      [ "$variant" != by_hand ] || wanted=$((wanted / 3)) # takes longest, and matters least to the digit
+      [ "$variant" != by_hand ] || wanted=$(((wanted + 2) / 3)) # takes longest, and matters least to the digit
       for part in insert update; do
         echo "SELECT bench.needed('$part', '$variant', $round, $wanted) AS needed \\gset"
         printf '%s\n' '\if :needed'

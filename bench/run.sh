@@ -14,7 +14,7 @@ done
 # How many measurements count of each variant, and for how many seconds the
 # machine is given a chance to let them be good ones.
 if [ -n "${QUICK:-}" ]; then
-  BULK_WANTED=3 BULK_TIME=25 RATE_WANTED=3 RATE_TIME=25 CALL_ROUNDS=2 CALL_SECONDS=1
+  BULK_WANTED=2 BULK_TIME=30 RATE_WANTED=2 RATE_TIME=25 CALL_ROUNDS=2 CALL_SECONDS=1
 else
   BULK_WANTED=9 BULK_TIME=210 RATE_WANTED=15 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
 fi

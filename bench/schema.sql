@@ -30,7 +30,7 @@ DECLARE
     lease bench.hand_lease;
 BEGIN
     SELECT * INTO lease FROM bench.hand_lease WHERE key = TG_ARGV[0] FOR SHARE;
-    IF lease.token IS DISTINCT FROM current_setting('bench.token')::bigint OR lease.expires_at <= clock_timestamp() THEN
+    IF lease.token IS DISTINCT FROM nullif(current_setting('bench.token', true), '')::bigint OR lease.expires_at <= clock_timestamp() THEN
         RAISE EXCEPTION 'stale token';
     END IF;
     RETURN NEW;
@@ -59,12 +59,25 @@ CREATE TABLE bench.call (side text, call text, round int, us float8);
 CREATE VIEW bench.judged AS
 SELECT *, pace > 1.25 * min(pace) OVER (PARTITION BY part) AS slow FROM bench.result WHERE round > 0;
 
--- Until when a part is measured, and whether a variant still is: fewer than `wanted` count.
+-- Until when a part is measured, and whether a variant still is: fewer than `wanted` count. The
+-- warming round 0 and one round are made in any case.
 CREATE TABLE bench.plan (part text PRIMARY KEY, until timestamptz);
 CREATE FUNCTION bench.needed(part text, variant text, round int, wanted int) RETURNS boolean LANGUAGE sql AS $$
-    SELECT round = 0 OR now() < until
+    SELECT round <= 1 OR now() < until
        AND wanted > (SELECT count(*) FROM bench.judged AS j WHERE j.part = $1 AND j.variant = $2 AND NOT j.slow)
       FROM bench.plan AS p WHERE p.part = $1
+$$;
+
+-- A fence that refuses nothing costs little: what is measured must refuse a statement without token.
+CREATE FUNCTION bench.must_refuse(variant text, statement text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    BEGIN
+        EXECUTE statement;
+    EXCEPTION WHEN SQLSTATE 'LF002' OR raise_exception THEN
+        RETURN;
+    END;
+    RAISE EXCEPTION '% lets a statement pass that presents no token', variant USING ERRCODE = 'assert_failure';
+END
 $$;
 
 -- The fixed piece of work.

@@ -34,6 +34,9 @@ rate_table() {
   inline_each) echo "SELECT fencing.protect('$table', 'bench', key => 'client-${table##*_}', present_column => 'fence');" ;;
   by_hand) echo "CREATE TRIGGER t BEFORE INSERT OR UPDATE ON $table FOR EACH ROW EXECUTE FUNCTION bench.fence_by_row();" ;;
   esac
+  case $variant in
+  inline* | present | by_hand) echo "SELECT bench.must_refuse('$variant', 'UPDATE $table SET v = v');" ;;
+  esac
 }
 
 # rate_script VARIANT: what a client does, over and over. All draw the same
