@@ -1,5 +1,5 @@
--- The table. A line compares medians, shows in brackets the variant's quartiles beside the baseline's
--- median, and how many measurements count. Reads bench.judged and bench.call.
+-- The table. A line shows a median, in brackets the quartiles, and how many measurements count. Reads
+-- bench.judged and bench.call.
 
 CREATE TEMP TABLE label (section text, variant text, line int, text text);
 INSERT INTO label VALUES
@@ -59,12 +59,21 @@ SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS
        LATERAL (SELECT CASE WHEN v.variant = 'unguarded' THEN 0 ELSE base.value END AS less) AS b
  WHERE v.part <> 'rate';
 
+-- Rates are compared within a round, whose runs follow each other within seconds; of the rounds the
+-- half counts in which the slower of the two runs was made at the better pace.
 CREATE TEMP VIEW rate AS
-SELECT v.variant, v.n, v.value AS tps, v.value / base.value AS ratio, v.quartile[1] / base.value AS low, v.quartile[3] / base.value AS high
-  FROM median AS v
-  JOIN median AS base ON base.part = v.part
-   AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END
- WHERE v.part = 'rate';
+WITH pair AS (
+    SELECT v.variant, v.value AS tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
+           row_number() OVER (PARTITION BY v.variant ORDER BY greatest(v.pace, base.pace)) AS place,
+           count(*) OVER (PARTITION BY v.variant) AS n
+      FROM bench.judged AS v
+      JOIN bench.judged AS base ON base.part = v.part AND base.round = v.round
+       AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END
+     WHERE v.part = 'rate')
+SELECT variant, count(*) || CASE WHEN bool_and(slow) THEN '~' ELSE '' END AS n,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY tps) AS tps,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY ratio) AS quartile
+  FROM pair WHERE place <= (n + 1) / 2 GROUP BY variant;
 
 CREATE TEMP VIEW call AS
 SELECT v.call, count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
@@ -106,8 +115,8 @@ SELECT CASE b.part WHEN 'insert' THEN 1 ELSE 2 END, l.line,
   LEFT JOIN target AS t ON t.section = b.part AND t.variant = b.variant
 UNION ALL
 SELECT 3, l.line,
-       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.low, 'FM0.000'), to_char(r.high, 'FM0.000')), r.n,
-           to_char(r.ratio, 'FM0.000'), pg_temp.verdict(r.ratio >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
+       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM0.000'), to_char(r.quartile[3], 'FM0.000')), r.n,
+           to_char(r.quartile[2], 'FM0.000'), pg_temp.verdict(r.quartile[2] >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
   FROM rate AS r
   JOIN label AS l ON l.section = 'rate' AND l.variant = r.variant
   LEFT JOIN target AS t ON t.section = 'rate' AND t.variant = r.variant

@@ -11,15 +11,15 @@ for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_ro
   . "$here/$part.sh"
 done
 
-# How many measurements count of each variant, and for how many seconds the
-# machine is given a chance to let them be good ones.
+# How many good measurements of each bulk variant, and rounds of rates; neither
+# for longer than these seconds.
 if [ -n "${QUICK:-}" ]; then
-  BULK_WANTED=2 BULK_TIME=30 RATE_WANTED=2 RATE_TIME=25 CALL_ROUNDS=2 CALL_SECONDS=1
+  BULK_WANTED=2 BULK_TIME=30 RATE_ROUNDS=3 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
 else
-  BULK_WANTED=9 BULK_TIME=210 RATE_WANTED=15 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
+  BULK_WANTED=9 BULK_TIME=210 RATE_ROUNDS=21 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
 fi
 RATE_RUN=1 BULK_ROWS=200000
-# shellcheck disable=SC2034 # bulk.sh and single_row.sh use it
+# shellcheck disable=SC2034 # bulk.sh uses it
 MOST_ROUNDS=50
 only=${BENCH_ONLY:-bulk rate calls}
 
@@ -48,8 +48,8 @@ machine() {
   say "machine     $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)"
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
-  say "rounds      interleaved, in rotating order, until of each variant $BULK_WANTED bulk statements and $RATE_WANTED runs of $RATE_RUN s were"
-  say "            measured at the machine's full pace, or for $BULK_TIME and $RATE_TIME s; calls: $CALL_ROUNDS rounds of $CALL_SECONDS s"
+  say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED measurements of each variant were made at the machine's"
+  say "            full pace, or for $BULK_TIME s. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
 
@@ -66,7 +66,7 @@ cluster_psql -o /dev/null -f "$here/schema.sql"
 for part in $only; do
   case $part in
   bulk) step "$TARGET/bench/bulk.log" "statements on $BULK_ROWS rows" bench_bulk "$BULK_WANTED" "$BULK_TIME" ;;
-  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_WANTED" "$RATE_TIME" "$RATE_RUN" ;;
+  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_ROUNDS" "$RATE_TIME" "$RATE_RUN" ;;
   calls) step "$TARGET/bench/calls.log" "calls" bench_calls "$CALL_ROUNDS" "$CALL_SECONDS" ;;
   *) die "BENCH_ONLY names bulk, rate, calls; not $part" ;;
   esac
@@ -79,9 +79,9 @@ say
 say "$machine_lines"
 cluster_psql -At -v "rows=$BULK_ROWS" -f "$here/report.sql" | tee "$TARGET/bench/report.txt"
 say
-say "ns a row: beyond the unguarded statement; x empty: that over what the empty C trigger costs beyond it; by hand: what the"
-say "PL/pgSQL fence costs over that. x of rates: over the unguarded one (each: over its own). x of calls: over the call by hand."
-say "Medians of n measurements, and [quartiles]; ~ means that the machine was slow throughout."
+say "n measurements count. ns a row: medians, beyond the unguarded statement's; x empty: that over what the empty C trigger"
+say "costs beyond it; by hand: what the PL/pgSQL fence costs over that. Rates and calls: x is the median of the ratios to the"
+say "unguarded rate, or the call by hand, of the same round; of the rates' rounds the half at the better pace. ~: slow throughout."
 missed=$({ grep -o MISS "$TARGET/bench/report.txt" || true; } | wc -l)
 say
 say "$missed targets missed; every measurement: $TARGET/bench/*.csv"
