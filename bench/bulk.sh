@@ -82,9 +82,10 @@ bulk_script() {
   for ((round = 0; round <= MOST_ROUNDS; round++)); do
     for ((i = 0; i < n; i++)); do
       variant=${BULK_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
-      wanted=$1
-      [ "$variant" != by_hand ] || wanted=$(((wanted + 2) / 3)) # takes longest, and matters least to the digit
       for part in insert update; do
+        wanted=$1
+        [ "$part" = update ] || wanted=$((2 * wanted))            # the differences are small
+        [ "$variant" != by_hand ] || wanted=$(((wanted + 2) / 3)) # takes longest, and is far away
         echo "SELECT bench.needed('$part', '$variant', $round, $wanted) AS needed \\gset"
         printf '%s\n' '\if :needed'
         bulk_measure "$part" "$variant" "$round"

@@ -11,8 +11,8 @@ for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_ro
   . "$here/$part.sh"
 done
 
-# How many good measurements of each bulk variant, and rounds of rates; neither
-# for longer than these seconds.
+# How many good measurements of each bulk variant (of INSERT twice as many), and
+# rounds of rates; neither for longer than these seconds.
 if [ -n "${QUICK:-}" ]; then
   BULK_WANTED=2 BULK_TIME=30 RATE_ROUNDS=3 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
 else
@@ -48,8 +48,8 @@ machine() {
   say "machine     $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)"
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
-  say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED measurements of each variant were made at the machine's"
-  say "            full pace, or for $BULK_TIME s. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
+  say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED UPDATEs and $((2 * BULK_WANTED)) INSERTs of each variant were measured"
+  say "            at the machine's full pace, or for $BULK_TIME s. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
 

@@ -57,7 +57,8 @@ $$;
 CREATE TABLE bench.result (part text, variant text, round int, value float8, pace float8);
 CREATE TABLE bench.call (side text, call text, round int, us float8);
 CREATE VIEW bench.judged AS
-SELECT *, pace > 1.25 * min(pace) OVER (PARTITION BY part) AS slow FROM bench.result WHERE round > 0;
+SELECT *, pace > CASE part WHEN 'rate' THEN 1.25 ELSE 1.15 END * min(pace) OVER (PARTITION BY part) AS slow
+  FROM bench.result WHERE round > 0;
 
 -- Until when a part is measured, and whether a variant still is: fewer than `wanted` count. The
 -- warming round 0 and one round are made in any case.
