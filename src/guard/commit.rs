@@ -1,6 +1,7 @@
 //! Just before commit: whatever ended an accepted term in the meantime ends the transaction.
 
 use crate::pg::{clock, xact};
+use crate::pg::table::Access;
 use crate::store::lease;
 use crate::transaction::{self, fences};
 use fencing_core::admission::ended_before_commit;
@@ -56,9 +57,10 @@ pub fn before_prepare() -> Result<(), Error> {
 }
 
 fn recheck() -> Result<(), Error> {
-    for (id, accepted) in transaction::with(|t| t.fences.accepted()) {
-        fences::require_lock(&id)?;
-        let row = lease::heartbeat(&id);
+    fences::each_accepted(|id, accepted| {
+        fences::require_lock(id)?;
+        // Accepted behind the gate, which is held as long as the verdict is.
+        let row = lease::heartbeat(id, Access::Locked);
         let now = clock::now();
         let record = row.as_ref().map(|row| &row.record);
         let ended_here = row.as_ref().is_some_and(|row| row.written_by_me && row.record.ended.is_some());
@@ -68,6 +70,6 @@ fn recheck() -> Result<(), Error> {
             error.message = "term ended before commit".to_owned();
             return Err(error);
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -20,6 +20,7 @@ use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error, key};
 use pgrx::pg_sys;
+use smallvec::SmallVec;
 
 sql_function!(
     fencing_protect,
@@ -79,8 +80,8 @@ fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
         texts.push(unsafe { kind.text(value) });
     }
     let key = match texts.as_slice() {
-        [one] => one.clone(),
-        several => key::row_text(&several.iter().map(Vec::as_slice).collect::<Vec<_>>()),
+        [one] => one.to_vec(),
+        several => key::row_text(&several.iter().map(SmallVec::as_slice).collect::<Vec<_>>()),
     };
     Ok(Answer::One(Value::Raw(text::datum_of(&key))))
 }

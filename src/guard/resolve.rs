@@ -1,9 +1,10 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
+use crate::pg::backend::Backend;
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
 use crate::pg::{extension, text};
-use crate::store::NumberMap;
+use crate::store::{NumberMap, new_map};
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
@@ -26,9 +27,7 @@ pub struct Guard {
     pub present_has_default: bool,
 }
 
-thread_local! {
-    static CACHE: RefCell<NumberMap<Oid, (u64, Rc<Guard>)>> = RefCell::default();
-}
+static CACHE: Backend<RefCell<NumberMap<Oid, (u64, Rc<Guard>)>>> = Backend::new(RefCell::new(new_map()));
 
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
 pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Error> {

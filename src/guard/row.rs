@@ -3,12 +3,13 @@
 use super::check::check;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
-use crate::pg::key_type::KeyType;
+use crate::pg::key_type::{KeyBytes, KeyType};
 use crate::pg::{report, xact};
 use crate::transaction;
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
 use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
+use smallvec::SmallVec;
 
 /// Checks a row and gives it back as it is to be stored: with the inline column NULL and the token
 /// column stamped.
@@ -178,7 +179,7 @@ unsafe fn read_key(
     statement: &mut Statement,
     tuple: HeapTuple,
     descriptor: TupleDesc,
-    buffer: fn(&mut Statement) -> &mut Vec<u8>,
+    buffer: fn(&mut Statement) -> &mut KeyBytes,
 ) -> Result<(), Error> {
     let mut key = std::mem::take(buffer(statement));
     key.clear();
@@ -205,17 +206,41 @@ fn null_key(statement: &Statement, number: i32) -> Error {
 }
 
 /// The lease key of a row: one column's text, or the text of a row of several.
-unsafe fn key_text(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> Vec<u8> {
+unsafe fn key_text(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> KeyBytes {
     let text = |&(number, kind): &(i32, KeyType)| {
         // SAFETY: the caller's: a tuple of this descriptor; NULLs were refused.
-        unsafe { column(tuple, number, descriptor).map_or_else(Vec::new, |value| kind.text(value)) }
+        unsafe { column(tuple, number, descriptor).map_or_else(KeyBytes::new, |value| kind.text(value)) }
     };
     match statement.guard.key_columns.as_slice() {
         [one] => text(one),
         several => {
             let texts: Vec<_> = several.iter().map(text).collect();
-            key::row_text(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            key::row_text(&texts.iter().map(SmallVec::as_slice).collect::<Vec<_>>()).into()
         }
+    }
+}
+
+/// Whether the row at hand (and the one that it replaces) has the key that the last one was accepted
+/// with. Doesn't raise; `false` where only a closer look would tell.
+///
+/// # Safety
+/// `data` must be that of the row trigger's call at hand.
+#[inline]
+pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) -> bool {
+    let columns = statement.guard.key_columns.as_slice();
+    if columns.is_empty() || statement.bypass {
+        return true;
+    }
+    // SAFETY: the caller's promise; both tuples match the relation's descriptor.
+    unsafe {
+        let descriptor = (*(*data).tg_relation).rd_att;
+        let same = |tuple: HeapTuple| {
+            let strip = |rest, &(number, kind): &(i32, KeyType)| {
+                column(tuple, number, descriptor).and_then(|value| kind.strip_raw(value, rest))
+            };
+            columns.iter().try_fold(statement.key.as_slice(), strip).is_some_and(<[u8]>::is_empty)
+        };
+        same(passed_tuple(data)) && (!is_update(data) || same((*data).tg_trigtuple))
     }
 }
 

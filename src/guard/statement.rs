@@ -1,6 +1,8 @@
 //! What a guard's trigger remembers while one statement runs.
 
 use super::resolve::Guard;
+use crate::pg::backend::{Backend, BackendCell};
+use crate::pg::key_type::KeyBytes;
 use crate::pg::raw;
 use crate::transaction;
 use fencing_core::Token;
@@ -18,7 +20,7 @@ pub struct Statement {
     pub id: u64,
     /// Whether rows pass unchecked: applied by a subscription.
     pub bypass: bool,
-    /// Whether a verdict alone lets a row pass: nothing in the row to read or to stamp.
+    /// Whether a verdict alone lets a row pass: nothing in the row to stamp, nor to read but its key.
     pub plain: bool,
     /// The generation in which the last row was accepted; 0 for never.
     pub generation: u64,
@@ -27,18 +29,16 @@ pub struct Statement {
     /// The token that it was accepted under.
     pub token: Option<Token>,
     /// The key columns' values in that row.
-    pub key: Vec<u8>,
+    pub key: KeyBytes,
     /// Those of the row at hand.
-    pub row_key: Vec<u8>,
+    pub row_key: KeyBytes,
     /// Those of the row that it replaces.
-    pub old_key: Vec<u8>,
+    pub old_key: KeyBytes,
     /// Whether any of its rows presented a token inline.
     pub presented_inline: bool,
 }
 
-thread_local! {
-    static NEXT_ID: Cell<u64> = const { Cell::new(1) };
-}
+static NEXT_ID: BackendCell<u64> = Backend::new(Cell::new(1));
 
 impl Statement {
     /// Puts the state into the call, to be dropped with the statement.
@@ -48,7 +48,7 @@ impl Statement {
     pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
         let id = NEXT_ID.get();
         NEXT_ID.set(id + 1);
-        let plain = guard.key_columns.is_empty() && guard.token_column == 0 && guard.present_column == 0;
+        let plain = guard.token_column == 0 && guard.present_column == 0;
         let statement = Box::into_raw(Box::new(Statement {
             callback: pg_sys::MemoryContextCallback::default(),
             guard,
@@ -58,9 +58,9 @@ impl Statement {
             generation: 0,
             user: Oid::INVALID,
             token: None,
-            key: Vec::new(),
-            row_key: Vec::new(),
-            old_key: Vec::new(),
+            key: KeyBytes::new(),
+            row_key: KeyBytes::new(),
+            old_key: KeyBytes::new(),
             presented_inline: false,
         }));
         // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be

@@ -3,7 +3,7 @@
 
 use super::check::{Question, Strictness, Subject, check};
 use super::resolve;
-use super::row::check_row;
+use super::row::{check_row, same_key};
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger};
@@ -27,7 +27,7 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
     unsafe {
         let data = (*fcinfo).context.cast::<pg_sys::TriggerData>();
         let statement = (*(*fcinfo).flinfo).fn_extra.cast::<Statement>();
-        if !statement.is_null() && (*statement).plain && settled(&*statement) {
+        if !statement.is_null() && (*statement).plain && settled(&*statement) && same_key(data, &*statement) {
             return Datum::from(passed_tuple(data));
         }
         let outcome = guarded(|| {

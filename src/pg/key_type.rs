@@ -2,7 +2,12 @@
 
 use super::{entry, text};
 use pgrx::pg_sys::{self, Datum, Oid};
+use smallvec::SmallVec;
 use std::ffi::CStr;
+use std::io::Write;
+
+/// Bytes of a key; a usual one needs no memory of its own.
+pub type KeyBytes = SmallVec<[u8; 64]>;
 
 /// How a value of a key column becomes text. Only types whose text no setting of a session changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +49,7 @@ impl KeyType {
     ///
     /// # Safety
     /// `datum` must be a non-null value of such a type.
-    pub unsafe fn append_raw(self, datum: Datum, out: &mut Vec<u8>) {
+    pub unsafe fn append_raw(self, datum: Datum, out: &mut KeyBytes) {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
@@ -65,18 +70,50 @@ impl KeyType {
     ///
     /// # Safety
     /// `datum` must be a non-null value of such a type.
-    pub unsafe fn text(self, datum: Datum) -> Vec<u8> {
+    pub unsafe fn text(self, datum: Datum) -> KeyBytes {
         // SAFETY: the caller's promise.
         unsafe {
             match self {
-                KeyType::Int2 => (datum.value() as i16).to_string().into_bytes(),
-                KeyType::Int4 => (datum.value() as i32).to_string().into_bytes(),
-                KeyType::Int8 => (datum.value() as i64).to_string().into_bytes(),
-                KeyType::Text => text::bytes_of(datum),
-                KeyType::Uuid => fencing_core::key::uuid_text(&*datum.cast_mut_ptr::<[u8; 16]>()),
-                KeyType::Enum => entry::enum_label_bytes(datum),
-                KeyType::Literal => CStr::from_ptr(datum.cast_mut_ptr()).to_bytes().to_vec(),
+                KeyType::Int2 => decimal(i64::from(datum.value() as i16)),
+                KeyType::Int4 => decimal(i64::from(datum.value() as i32)),
+                KeyType::Int8 => decimal(datum.value() as i64),
+                KeyType::Text => text::with_bytes(datum, KeyBytes::from_slice),
+                KeyType::Uuid => fencing_core::key::uuid_text(&*datum.cast_mut_ptr::<[u8; 16]>()).into(),
+                KeyType::Enum => entry::enum_label_bytes(datum).into(),
+                KeyType::Literal => KeyBytes::from_slice(CStr::from_ptr(datum.cast_mut_ptr()).to_bytes()),
             }
         }
     }
+
+    /// Whether this is the value whose own bytes stand at the start of `raw`: what follows them then.
+    /// For a value that is stored out of line or compressed nobody knows without a look at it, which
+    /// is not taken here: can't raise.
+    ///
+    /// # Safety
+    /// `datum` must be a non-null value of such a type.
+    #[inline]
+    pub unsafe fn strip_raw(self, datum: Datum, raw: &[u8]) -> Option<&[u8]> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                KeyType::Int2 | KeyType::Int4 | KeyType::Int8 | KeyType::Enum => {
+                    raw.strip_prefix(&datum.value().to_ne_bytes()[..])
+                }
+                KeyType::Uuid => raw.strip_prefix(std::slice::from_raw_parts(datum.cast_mut_ptr::<u8>(), 16)),
+                KeyType::Text => {
+                    let bytes = text::plain_bytes(datum)?;
+                    raw.strip_prefix(&bytes.len().to_ne_bytes()[..])?.strip_prefix(bytes)
+                }
+                KeyType::Literal => None,
+            }
+        }
+    }
+}
+
+/// A number as SQL writes it.
+fn decimal(number: i64) -> KeyBytes {
+    let mut text = KeyBytes::new();
+    // Writing to memory doesn't fail.
+    let _ = write!(text, "{number}");
+    text
 }

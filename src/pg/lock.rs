@@ -7,8 +7,9 @@
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
 //!
-//! The gate is the relation lock of `fencing.epoch`: it costs a writer a slot of its own fast path,
-//! and granting it makes the backend see every change of epoch that was committed before.
+//! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
+//! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
+//! that was committed before.
 
 use super::extension;
 use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid};
@@ -222,5 +223,5 @@ pub fn leave_gate() {
 }
 
 fn gate_relation() -> Oid {
-    extension::oids().epoch
+    extension::oids().lease
 }

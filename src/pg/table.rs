@@ -17,6 +17,8 @@ pub enum Access {
     Write,
     /// Alone among writers.
     Serialize,
+    /// Under a lock that this transaction holds already.
+    Locked,
 }
 
 impl Access {
@@ -25,6 +27,7 @@ impl Access {
             Access::Read => pg_sys::AccessShareLock,
             Access::Write => pg_sys::RowExclusiveLock,
             Access::Serialize => pg_sys::ShareRowExclusiveLock,
+            Access::Locked => pg_sys::NoLock,
         }) as _
     }
 }

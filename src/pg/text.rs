@@ -67,15 +67,27 @@ pub unsafe fn bytes_of(datum: pg_sys::Datum) -> Vec<u8> {
 /// # Safety
 /// As [`bytes_of`].
 pub unsafe fn with_bytes<T>(datum: pg_sys::Datum, body: impl FnOnce(&[u8]) -> T) -> T {
-    use pgrx::varlena::{varatt_is_1b, varatt_is_1b_e, varatt_is_4b_u, vardata_any, varsize_any_exhdr};
-    // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a readable varlena.
+    // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a plain varlena.
     unsafe {
-        let mut varlena = datum.cast_mut_ptr();
+        let plain = plain_bytes(datum).or_else(|| {
+            let whole: *mut pg_sys::varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+            plain_bytes(pg_sys::Datum::from(whole))
+        });
+        body(plain.unwrap_or_default())
+    }
+}
+
+/// The bytes of a text that is stored plainly; `None` if it is compressed or elsewhere.
+///
+/// # Safety
+/// As [`bytes_of`]; the datum must outlive the bytes.
+pub unsafe fn plain_bytes<'a>(datum: pg_sys::Datum) -> Option<&'a [u8]> {
+    use pgrx::varlena::{varatt_is_1b, varatt_is_1b_e, varatt_is_4b_u, vardata_any, varsize_any_exhdr};
+    // SAFETY: the caller's promise.
+    unsafe {
+        let varlena = datum.cast_mut_ptr();
         let plain = varatt_is_4b_u(varlena) || varatt_is_1b(varlena) && !varatt_is_1b_e(varlena);
-        if !plain {
-            varlena = pg_sys::pg_detoast_datum_packed(varlena);
-        }
-        body(std::slice::from_raw_parts(vardata_any(varlena).cast::<u8>(), varsize_any_exhdr(varlena)))
+        plain.then(|| std::slice::from_raw_parts(vardata_any(varlena).cast::<u8>(), varsize_any_exhdr(varlena)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Row, Table};
@@ -30,9 +31,7 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-thread_local! {
-    static CACHE: Cell<(u64, Option<Coordinator>)> = const { Cell::new((0, None)) };
-}
+static CACHE: BackendCell<(u64, Option<Coordinator>)> = Backend::new(Cell::new((0, None)));
 
 fn latest() -> Option<Row> {
     Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take())

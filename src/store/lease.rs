@@ -1,6 +1,7 @@
 //! `fencing.lease`: the heartbeat row.
 
-use super::{LeaseId, LeaseMap, token};
+use super::{LeaseId, LeaseMap, new_map, token};
+use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Place, Read, Row, Table, Written};
@@ -93,10 +94,8 @@ pub struct Heartbeat {
     pub written_by_me: bool,
 }
 
-thread_local! {
-    /// Where rows were found, as long as nothing is known to have moved them.
-    static PLACES: RefCell<(u64, LeaseMap<Place>)> = RefCell::default();
-}
+/// Where rows were found, as long as nothing is known to have moved them.
+static PLACES: Backend<RefCell<(u64, LeaseMap<Place>)>> = Backend::new(RefCell::new((0, new_map())));
 
 /// So many places are remembered.
 const PLACES_KEPT: usize = 1024;
@@ -106,9 +105,11 @@ const PLACES_KEPT: usize = 1024;
 /// Reads without a snapshot, first where the row was last time, then by its key. Such a read may meet
 /// two versions while one replaces the other, either of which was the latest at some moment of the
 /// read, or miss both: then a snapshot decides.
-pub fn heartbeat(lease: &LeaseId) -> Option<Heartbeat> {
-    let table = Table::open(oids().lease, Access::Read);
-    // Opening the table has brought word if it was moved or has shrunk.
+///
+/// `access`: [`Access::Locked`] for those who have passed the gate, which is this table's lock.
+pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
+    let table = Table::open(oids().lease, access);
+    // Locking the table has brought word if it was moved or has shrunk.
     let version = extension::configuration_version();
     let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
     let remembered = place.and_then(|place| table.look_at(place, |row| is_of(row, lease).then(|| heartbeat_of(row))));

@@ -29,6 +29,11 @@ pub type LeaseMap<V> = HashMap<LeaseId, V, BuildHasherDefault<LeaseHasher>>;
 /// A map by a number that this database gave out: nobody outside chooses it.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<LeaseHasher>>;
 
+/// An empty map.
+pub const fn new_map<K, V>() -> HashMap<K, V, BuildHasherDefault<LeaseHasher>> {
+    HashMap::with_hasher(BuildHasherDefault::new())
+}
+
 /// Takes a lease's own hash as it is, and spreads a number.
 #[derive(Default)]
 pub struct LeaseHasher(u64);

@@ -3,7 +3,7 @@
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
 use crate::store::namespace::Namespace;
-use crate::store::{LeaseId, LeaseMap, NumberMap};
+use crate::store::{LeaseId, LeaseMap, new_map};
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
 use std::rc::Rc;
@@ -13,7 +13,6 @@ use std::rc::Rc;
 const FENCES_PER_NAMESPACE: usize = 256;
 
 /// A term that a write of this transaction was accepted under.
-#[derive(Clone)]
 pub struct Accepted {
     /// The savepoint level whose rollback gives the lock back.
     level: i32,
@@ -27,8 +26,19 @@ pub struct Accepted {
     trusted: bool,
 }
 
+/// What is held of one lease.
+#[derive(Default)]
+struct Held {
+    /// The savepoint level at which its fence was locked; `None` where its namespace is.
+    locked: Option<i32>,
+    accepted: Option<Accepted>,
+}
+
+/// What is locked of one namespace.
 struct NamespaceLocks {
+    namespace: i32,
     fences: usize,
+    /// The savepoint level at which all of it was locked.
     whole: Option<i32>,
 }
 
@@ -40,73 +50,78 @@ struct Acquired {
 }
 
 /// What is held.
-#[derive(Default)]
 pub struct Fences {
-    locked: LeaseMap<i32>,
-    namespaces: NumberMap<i32, NamespaceLocks>,
-    accepted: LeaseMap<Accepted>,
+    leases: LeaseMap<Held>,
+    namespaces: Vec<NamespaceLocks>,
     acquired: Vec<Acquired>,
     /// The savepoint level at which the gate was passed.
     gate: Option<i32>,
 }
 
 impl Fences {
+    /// Nothing.
+    pub const fn new() -> Fences {
+        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), gate: None }
+    }
+
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
-        if self.locked.capacity() > super::KEPT {
-            *self = Fences::default();
+        if self.leases.capacity() > super::KEPT {
+            *self = Fences::new();
             return;
         }
-        self.locked.clear();
+        self.leases.clear();
         self.namespaces.clear();
-        self.accepted.clear();
         self.acquired.clear();
         self.gate = None;
     }
 
     /// How the fence of `lease` is to be locked, if this transaction doesn't hold it yet.
     fn missing_lock(&self, lease: &LeaseId) -> Option<Tag> {
-        if self.locked.contains_key(lease) {
-            return None;
-        }
-        match self.namespaces.get(&lease.namespace) {
+        match self.namespaces.iter().find(|n| n.namespace == lease.namespace) {
             Some(locks) if locks.whole.is_some() => None,
+            Some(_) if self.leases.get(lease).is_some_and(|held| held.locked.is_some()) => None,
             Some(locks) if locks.fences >= FENCES_PER_NAMESPACE => Some(Tag::namespace(lease.namespace)),
             _ => Some(Tag::fence(lease.hash)),
         }
     }
 
     fn locked(&mut self, lease: &LeaseId, level: i32) {
-        let locks = self.namespaces.entry(lease.namespace).or_insert(NamespaceLocks { fences: 0, whole: None });
+        let known = self.namespaces.iter().position(|n| n.namespace == lease.namespace);
+        let known = known.unwrap_or_else(|| {
+            self.namespaces.push(NamespaceLocks { namespace: lease.namespace, fences: 0, whole: None });
+            self.namespaces.len() - 1
+        });
+        let locks = &mut self.namespaces[known];
         if locks.fences >= FENCES_PER_NAMESPACE {
             locks.whole = Some(level);
         } else {
             locks.fences += 1;
-            self.locked.insert(lease.clone(), level);
+            self.leases.entry(lease.clone()).or_default().locked = Some(level);
         }
+    }
+
+    fn accepted(&self, lease: &LeaseId) -> Option<&Accepted> {
+        self.leases.get(lease)?.accepted.as_ref()
     }
 
     /// The term that was accepted for this lease, if the caller may rely on it as it is.
     pub fn trusted(&self, lease: &LeaseId, user: Oid) -> Option<Token> {
-        let accepted = self.accepted.get(lease)?;
+        let accepted = self.accepted(lease)?;
         (accepted.trusted && accepted.user == user).then_some(accepted.token)
     }
 
     fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>, user: Oid, level: i32) {
-        let level = self.accepted.get(lease).map_or(level, |earlier| earlier.level);
-        self.accepted.insert(lease.clone(), Accepted { level, token, namespace, user, trusted: true });
+        let held = self.leases.entry(lease.clone()).or_default();
+        let level = held.accepted.as_ref().map_or(level, |earlier| earlier.level);
+        held.accepted = Some(Accepted { level, token, namespace, user, trusted: true });
     }
 
     /// The next write under this lease is to be checked anew.
     pub fn distrust(&mut self, lease: &LeaseId) {
-        if let Some(accepted) = self.accepted.get_mut(lease) {
+        if let Some(accepted) = self.leases.get_mut(lease).and_then(|held| held.accepted.as_mut()) {
             accepted.trusted = false;
         }
-    }
-
-    /// Every term that this transaction's writes depend on.
-    pub fn accepted(&self) -> Vec<(LeaseId, Accepted)> {
-        self.accepted.iter().map(|(lease, accepted)| (lease.clone(), accepted.clone())).collect()
     }
 
     /// Whether this transaction holds the fence of any lease.
@@ -131,30 +146,55 @@ impl Fences {
 
     /// What a released savepoint held is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        let levels = self
-            .locked
-            .values_mut()
-            .chain(self.accepted.values_mut().map(|a| &mut a.level))
-            .chain(self.acquired.iter_mut().map(|a| &mut a.level))
-            .chain(self.gate.as_mut())
-            .chain(self.namespaces.values_mut().filter_map(|n| n.whole.as_mut()));
-        for l in levels {
-            *l = (*l).min(level - 1);
+        for held in self.leases.values_mut() {
+            lower(held.locked.as_mut(), level);
+            lower(held.accepted.as_mut().map(|a| &mut a.level), level);
         }
+        for namespace in &mut self.namespaces {
+            lower(namespace.whole.as_mut(), level);
+        }
+        for acquired in &mut self.acquired {
+            lower(Some(&mut acquired.level), level);
+        }
+        lower(self.gate.as_mut(), level);
     }
 
     /// What a rolled back savepoint locked is locked no more.
     pub fn roll_back(&mut self, level: i32) {
-        self.accepted.retain(|_, a| a.level < level);
+        self.leases.retain(|_, held| {
+            held.locked = held.locked.filter(|l| *l < level);
+            held.accepted.take_if(|a| a.level >= level);
+            held.locked.is_some() || held.accepted.is_some()
+        });
         self.acquired.retain(|a| a.level < level);
         self.gate = self.gate.filter(|l| *l < level);
-        self.locked.retain(|_, l| *l < level);
-        for (namespace, locks) in &mut self.namespaces {
+        for locks in &mut self.namespaces {
             locks.whole = locks.whole.filter(|l| *l < level);
-            locks.fences = self.locked.keys().filter(|lease| lease.namespace == *namespace).count();
+            let own = |(lease, held): &(&LeaseId, &Held)| lease.namespace == locks.namespace && held.locked.is_some();
+            locks.fences = self.leases.iter().filter(own).count();
         }
-        self.namespaces.retain(|_, locks| locks.fences > 0 || locks.whole.is_some());
+        self.namespaces.retain(|locks| locks.fences > 0 || locks.whole.is_some());
     }
+}
+
+/// A level of a savepoint that was released becomes its parent's.
+fn lower(at: Option<&mut i32>, level: i32) {
+    if let Some(at) = at {
+        *at = (*at).min(level - 1);
+    }
+}
+
+/// Visits every term that this transaction's writes depend on, until an error. Last of all: while it
+/// runs, nothing seems to be held.
+pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Error>) -> Result<(), Error> {
+    // Taken out, since `visit` calls PostgreSQL; what an error leaves out goes with the transaction.
+    let leases = super::with(|t| std::mem::take(&mut t.fences.leases));
+    let accepted = leases.iter().filter_map(|(lease, held)| Some((lease, held.accepted.as_ref()?)));
+    for (lease, accepted) in accepted {
+        visit(lease, accepted)?;
+    }
+    super::with(|t| t.fences.leases = leases);
+    Ok(())
 }
 
 /// Locks the fence of a lease, shared, until the transaction ends; waits while the lease is being

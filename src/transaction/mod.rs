@@ -4,14 +4,13 @@
 pub mod fences;
 pub mod presentation;
 
+use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::xact;
 use fences::Fences;
 use presentation::Presentation;
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::cell::{Cell, RefCell};
 
 /// The transaction's state.
-#[derive(Default)]
 pub struct Transaction {
     /// Tokens presented.
     pub presentation: Presentation,
@@ -21,15 +20,18 @@ pub struct Transaction {
     pub durable: bool,
 }
 
-thread_local! {
-    static CURRENT: RefCell<Transaction> = RefCell::default();
+impl Transaction {
+    const fn new() -> Transaction {
+        Transaction { presentation: Presentation::new(), fences: Fences::new(), durable: false }
+    }
 }
+
+static CURRENT: Backend<RefCell<Transaction>> = Backend::new(RefCell::new(Transaction::new()));
 
 /// Moves on whenever a verdict reached before may no longer hold: at a transaction's end, at a
 /// savepoint's rollback, on a changed presentation, after this transaction's own acquire or release.
-/// A guard's statement remembers the generation that its verdict was reached in. Read for each row;
-/// an atomic only because a static has to be.
-static GENERATION: AtomicU64 = AtomicU64::new(1);
+/// A guard's statement remembers the generation that its verdict was reached in.
+static GENERATION: BackendCell<u64> = Backend::new(Cell::new(1));
 
 /// Maps of no more entries than this keep their memory from one transaction to the next.
 const KEPT: usize = 64;
@@ -37,12 +39,12 @@ const KEPT: usize = 64;
 /// The current generation.
 #[inline]
 pub fn generation() -> u64 {
-    GENERATION.load(Relaxed)
+    GENERATION.get()
 }
 
 /// Verdicts reached so far must be reached anew.
 pub fn distrust_verdicts() {
-    GENERATION.fetch_add(1, Relaxed);
+    GENERATION.set(GENERATION.get() + 1);
 }
 
 /// Reads or changes the state. Never spans a call into PostgreSQL: that may end in an abort, whose
@@ -89,9 +91,7 @@ pub fn savepoint_rolled_back() {
 /// As [`with`], where PostgreSQL calls in the middle of an abort: a panic there would take the server
 /// down. [`with`] never spans a call into PostgreSQL, so the state is free.
 fn in_callback(body: impl FnOnce(&mut Transaction)) {
-    CURRENT.with(|state| {
-        if let Ok(mut state) = state.try_borrow_mut() {
-            body(&mut state);
-        }
-    });
+    if let Ok(mut state) = CURRENT.try_borrow_mut() {
+        body(&mut state);
+    }
 }

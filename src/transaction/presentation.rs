@@ -1,8 +1,9 @@
 //! Tokens presented: for the transaction by `present`, or for one statement by its inline column.
 
 use crate::pg::xact;
-use crate::store::{LeaseId, LeaseMap, NumberMap, term};
+use crate::store::{LeaseId, LeaseMap, NumberMap, new_map, term};
 use fencing_core::{Code, Error, Token};
+use smallvec::SmallVec;
 
 /// Whose token it is.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,18 +21,22 @@ struct Entry {
     /// The savepoint level at which `present` named it.
     presented: Option<i32>,
     /// The statements that assigned it inline, with their savepoint level.
-    statements: Vec<(u64, i32)>,
+    statements: SmallVec<[(u64, i32); 1]>,
 }
 
 /// Everything presented now.
-#[derive(Default)]
 pub struct Presentation {
     tokens: NumberMap<i64, Entry>,
-    by_lease: LeaseMap<Vec<i64>>,
+    by_lease: LeaseMap<SmallVec<[i64; 2]>>,
     unresolved: Vec<i64>,
 }
 
 impl Presentation {
+    /// Nothing.
+    pub const fn new() -> Presentation {
+        Presentation { tokens: new_map(), by_lease: new_map(), unresolved: Vec::new() }
+    }
+
     /// Nothing at all?
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
@@ -40,7 +45,7 @@ impl Presentation {
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
         if self.tokens.capacity() > super::KEPT {
-            *self = Presentation::default();
+            *self = Presentation::new();
             return;
         }
         self.tokens.clear();
@@ -75,7 +80,7 @@ impl Presentation {
     fn entry(&mut self, token: i64) -> &mut Entry {
         self.tokens.entry(token).or_insert_with(|| {
             self.unresolved.push(token);
-            Entry { owner: Owner::Unresolved, presented: None, statements: Vec::new() }
+            Entry { owner: Owner::Unresolved, presented: None, statements: SmallVec::new() }
         })
     }
 
@@ -128,7 +133,7 @@ impl Presentation {
         if !self.unresolved.is_empty() {
             return Err(self.unresolved.clone());
         }
-        Ok(match self.by_lease.get(lease).map_or(&[][..], Vec::as_slice) {
+        Ok(match self.by_lease.get(lease).map_or(&[][..], SmallVec::as_slice) {
             [] => Own::Nothing,
             [one] => Own::One(*one),
             [a, b, ..] => Own::Several(*a, *b),
