@@ -2,7 +2,7 @@
 # Builds the extension and lays it out as it will be installed:
 #   scripts/build.sh [VARIANT] [--features "F ..."]
 # into target/package/VARIANT (`release`, or `test` with the clock that tests
-# may shift; any other name is yours, for features of your choice). Does nothing
+# may shift and the counter-measures that they may switch off; any other name is yours, for features of your choice). Does nothing
 # when no source is newer than the last build.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -24,7 +24,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ "$variant" != test ] || features="test_clock${features:+ $features}"
+[ "$variant" != test ] || features="test_clock mutants${features:+ $features}"
 
 package=$TARGET/package/$variant
 stamp=$package/.built

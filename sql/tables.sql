@@ -64,7 +64,8 @@ COMMENT ON COLUMN fencing.member.role IS 'The role; its members count as the rol
 COMMENT ON COLUMN fencing.member.privilege IS 'hold, observe or administer';
 
 -- The heartbeat row. Nothing that a renewal changes is indexed, and pages are left half empty, so
--- that a renewal stays on its page and touches no index.
+-- that a renewal stays on its page and touches no index. The table's own lock is the gate: shared by
+-- writers and acquirers, exclusive for an epoch transition.
 CREATE TABLE fencing.lease (
     namespace   integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
@@ -163,7 +164,6 @@ COMMENT ON COLUMN fencing.request.namespace IS 'namespace.id';
 COMMENT ON COLUMN fencing.request.key IS 'The lease''s key';
 COMMENT ON COLUMN fencing.request.token IS 'The term that it was granted';
 
--- Its relation lock is the gate: shared by writers and acquirers, exclusive for a transition.
 CREATE TABLE fencing.epoch (
     epoch             bigint NOT NULL,
     identity          uuid NOT NULL,
@@ -192,6 +192,44 @@ COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the d
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, or closed while a transition is under way';
 
+CREATE SEQUENCE fencing.event_id_seq AS bigint CACHE 1;
+COMMENT ON SEQUENCE fencing.event_id_seq IS 'Numbers of events';
+
+-- Audit detail: nothing is decided by it.
+CREATE TABLE fencing.event (
+    id        bigint NOT NULL,
+    at        timestamptz NOT NULL,
+    kind      text COLLATE "C" NOT NULL,
+    namespace integer,
+    key       text COLLATE "C",
+    token     bigint,
+    actor     oid NOT NULL,
+    detail    jsonb,
+    CONSTRAINT event_pkey PRIMARY KEY (id)
+);
+COMMENT ON TABLE fencing.event IS 'What happened, for people: detail that may be purged. No decision reads it';
+COMMENT ON COLUMN fencing.event.id IS 'Its number';
+COMMENT ON COLUMN fencing.event.at IS 'Coordinator time at which it was recorded';
+COMMENT ON COLUMN fencing.event.kind IS 'What it was';
+COMMENT ON COLUMN fencing.event.namespace IS 'namespace.id of the lease, where it is about one';
+COMMENT ON COLUMN fencing.event.key IS 'The lease''s key, where it is about one';
+COMMENT ON COLUMN fencing.event.token IS 'Token of the term, where it is about one';
+COMMENT ON COLUMN fencing.event.actor IS 'Role that did it';
+COMMENT ON COLUMN fencing.event.detail IS 'More about it';
+
+-- Tables are remembered by name: a copy that is renamed into a guarded table's place has no guard.
+CREATE TABLE fencing.guarded (
+    schema     text COLLATE "C" NOT NULL,
+    name       text COLLATE "C" NOT NULL,
+    definition text[] NOT NULL,
+    CONSTRAINT guarded_pkey PRIMARY KEY (schema, name)
+);
+COMMENT ON TABLE fencing.guarded IS
+    'What should be guarded, for enforcement_gaps() alone: a guard''s own definition is in its triggers';
+COMMENT ON COLUMN fencing.guarded.schema IS 'The table''s schema';
+COMMENT ON COLUMN fencing.guarded.name IS 'The table''s name';
+COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' arguments say it';
+
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';
 COMMENT ON COLUMN fencing.protocol.version IS 'The version';
@@ -210,6 +248,9 @@ SELECT pg_catalog.pg_extension_config_dump('fencing.term', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.request', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.epoch', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.event', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.event_id_seq', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.guarded', '');
 
 -- Refusal. INSERT stays free: that is how a dump is restored.
 CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger
@@ -231,6 +272,10 @@ CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencin
     FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
 CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.epoch
     FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.event
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
+CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.guarded
+    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
 CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.protocol
     FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
 ALTER TABLE fencing.namespace ENABLE ALWAYS TRIGGER refuse_direct_write;
@@ -240,5 +285,7 @@ ALTER TABLE fencing.fence ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.term ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.request ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.epoch ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.event ENABLE ALWAYS TRIGGER refuse_direct_write;
+ALTER TABLE fencing.guarded ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_direct_write;
 

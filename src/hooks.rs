@@ -18,6 +18,8 @@ pub unsafe extern "C-unwind" fn _PG_init() {
     epoch::define_settings();
     #[cfg(feature = "test_clock")]
     pg::clock::test_clock::define();
+    #[cfg(feature = "mutants")]
+    pg::mutant::define();
     pg::extension::watch_relations();
     // SAFETY: static functions, registered once for the life of the backend: pgrx's own callbacks
     // last one transaction, and miss PREPARE.

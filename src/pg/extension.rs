@@ -1,6 +1,7 @@
 //! The extension's own tables in this database: their oids, and when what was read of them is out
 //! of date.
 
+use super::backend::{Backend, BackendCell};
 use fencing_core::hash::PROTOCOL;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
@@ -27,6 +28,10 @@ pub struct Oids {
     pub request_pkey: Oid,
     pub epoch: Oid,
     pub epoch_pkey: Oid,
+    pub event: Oid,
+    pub event_id_seq: Oid,
+    pub guarded: Oid,
+    pub guarded_pkey: Oid,
     pub protocol: Oid,
     pub term_seq: Oid,
     pub guard_row: Oid,
@@ -36,13 +41,11 @@ pub struct Oids {
     pub owner: Oid,
 }
 
-thread_local! {
-    static OIDS: Cell<Option<Oids>> = const { Cell::new(None) };
-    /// Counts changes to any relation: what a trigger's definition was resolved under.
-    static RELATIONS: Cell<u64> = const { Cell::new(1) };
-    /// Counts changes to the namespace and epoch tables: what their cached rows were read under.
-    static CONFIGURATION: Cell<u64> = const { Cell::new(1) };
-}
+static OIDS: BackendCell<Option<Oids>> = Backend::new(Cell::new(None));
+/// Counts changes to any relation: what a trigger's definition was resolved under.
+static RELATIONS: BackendCell<u64> = Backend::new(Cell::new(1));
+/// Counts changes to the namespace and epoch tables: what their cached rows were read under.
+static CONFIGURATION: BackendCell<u64> = Backend::new(Cell::new(1));
 
 /// Changes whenever any relation's definition may have changed.
 pub fn relations_version() -> u64 {
@@ -89,16 +92,20 @@ unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid)
 }
 
 /// The extension's objects. Raises where they don't exist or are of another protocol.
+#[inline]
 pub fn oids() -> Oids {
-    OIDS.get().unwrap_or_else(|| {
-        let version = relations_version();
-        let oids = look_up();
-        check_protocol(&oids);
-        if relations_version() == version {
-            OIDS.set(Some(oids));
-        }
-        oids
-    })
+    OIDS.get().unwrap_or_else(find)
+}
+
+#[cold]
+fn find() -> Oids {
+    let version = relations_version();
+    let oids = look_up();
+    check_protocol(&oids);
+    if relations_version() == version {
+        OIDS.set(Some(oids));
+    }
+    oids
 }
 
 fn look_up() -> Oids {
@@ -152,6 +159,10 @@ fn look_up() -> Oids {
         request_pkey: relation(c"request_pkey"),
         epoch,
         epoch_pkey: relation(c"epoch_pkey"),
+        event: relation(c"event"),
+        event_id_seq: relation(c"event_id_seq"),
+        guarded: relation(c"guarded"),
+        guarded_pkey: relation(c"guarded_pkey"),
         protocol: relation(c"protocol"),
         term_seq: relation(c"term_seq"),
         owner: owner_of(epoch),

@@ -1,11 +1,13 @@
 //! PostgreSQL, as the rest of the extension sees it. Raw calls into the server live here (and on
 //! the guard's hot path); everything above is ordinary Rust.
 
+pub mod backend;
 pub mod clock;
 pub mod entry;
 pub mod extension;
 pub mod key_type;
 pub mod lock;
+pub mod mutant;
 pub mod raw;
 pub mod relation;
 pub mod report;

@@ -1,0 +1,1 @@
+-- What is left open, and the proof that nothing is.
