@@ -31,6 +31,15 @@ CREATE FUNCTION fencing.protect(
 COMMENT ON FUNCTION fencing.protect(regclass, text, text, name[], name, name, fencing.fence_kind, fencing.missing_rule, fencing.guard_mode, fencing.guard_level, text) IS
     'Guards a table: from now on the database rejects writes that don''t present the current token of the lease. Give key (one lease for the table) or key_columns (one lease per value). Needs the table''s ownership and administer on the namespace';
 
+CREATE FUNCTION fencing.alter_guard(
+    relation regclass, namespace text DEFAULT NULL, key text DEFAULT NULL, key_columns name[] DEFAULT NULL,
+    token_column name DEFAULT NULL, present_column name DEFAULT NULL,
+    fence fencing.fence_kind DEFAULT NULL, on_missing fencing.missing_rule DEFAULT NULL,
+    mode fencing.guard_mode DEFAULT NULL, level fencing.guard_level DEFAULT NULL, coordinator text DEFAULT NULL)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_alter_guard';
+COMMENT ON FUNCTION fencing.alter_guard(regclass, text, text, name[], name, name, fencing.fence_kind, fencing.missing_rule, fencing.guard_mode, fencing.guard_level, text) IS
+    'Changes a table''s guard in place, with no moment without one; null keeps, an empty column name takes the column out. With the table alone it puts right what is missing, disabled or changed, on partitions and children too. Waits for open writers (readers too where a trigger is to go: another key or level). Needs the table''s ownership and administer on the namespace';
+
 CREATE FUNCTION fencing.unprotect(relation regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_unprotect';
 COMMENT ON FUNCTION fencing.unprotect(regclass) IS 'Removes a table''s guard. Needs the table''s ownership and administer on the namespace';
@@ -55,6 +64,12 @@ CREATE FUNCTION fencing.guard_definition(
     OUT namespace text, OUT key text, OUT key_columns text[], OUT token_column text, OUT present_column text,
     OUT fence text, OUT on_missing text, OUT mode text, OUT level text, OUT coordinator text)
     RETURNS record LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_guard_definition';
+CREATE FUNCTION fencing.guard_definition(
+    arguments text[],
+    OUT namespace text, OUT key text, OUT key_columns text[], OUT token_column text, OUT present_column text,
+    OUT fence text, OUT on_missing text, OUT mode text, OUT level text, OUT coordinator text)
+    RETURNS record LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_guard_definition_of_array';
+COMMENT ON FUNCTION fencing.guard_definition(text[]) IS 'Reads a guard''s definition as it is recorded (fencing.guarded.definition)';
 COMMENT ON FUNCTION fencing.guard_definition(bytea) IS 'Reads a guard''s definition from its trigger''s arguments (pg_trigger.tgargs)';
 
 CREATE VIEW fencing.guards AS

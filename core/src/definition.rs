@@ -79,6 +79,25 @@ impl Definition {
     }
 }
 
+impl Definition {
+    /// The definition once a column has another name; `None` where it doesn't mention the column.
+    pub fn with_column_renamed(&self, from: &str, to: &str) -> Option<Definition> {
+        let mut renamed = self.clone();
+        let key = match &mut renamed.key {
+            KeySource::Columns(columns) => columns.as_mut_slice(),
+            KeySource::Fixed(_) => &mut [],
+        };
+        let mut found = false;
+        for column in key.iter_mut().chain(&mut renamed.token_column).chain(&mut renamed.present_column) {
+            if column == from {
+                to.clone_into(column);
+                found = true;
+            }
+        }
+        found.then_some(renamed)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +120,16 @@ mod tests {
             let definition = sample(key);
             assert_eq!(Definition::parse(&definition.arguments()), Ok(definition));
         }
+    }
+
+    #[test]
+    fn renamed_columns_are_followed() {
+        let definition = sample(KeySource::Columns(vec!["x".into(), "y".into()]));
+        let renamed = definition.with_column_renamed("y", "z").unwrap();
+        assert_eq!(renamed.key, KeySource::Columns(vec!["x".into(), "z".into()]));
+        assert_eq!(definition.with_column_renamed("to=ken", "t").unwrap().token_column.as_deref(), Some("t"));
+        assert_eq!(definition.with_column_renamed("other", "z"), None);
+        assert_eq!(sample(KeySource::Fixed("x".into())).with_column_renamed("x", "z"), None);
     }
 
     #[test]

@@ -74,6 +74,8 @@ codes! {
     InvalidPresentation = "LF013", "invalid_presentation",
         Some("Present one token for each lease, as fencing.acquire returned it.");
 
+    /// Worth a person's attention (a warning).
+    Warning = "01000", "warning", None;
     /// A NULL where a value is needed.
     NullArgument = "22004", "null_value_not_allowed", None;
     /// A bad name, ttl, key or combination of arguments.

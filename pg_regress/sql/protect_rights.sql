@@ -26,7 +26,8 @@ CREATE TABLE own.doc (id int, body text) PARTITION BY RANGE ((id + own.key(1)));
 CREATE TABLE own.doc_1 PARTITION OF own.doc FOR VALUES FROM (0) TO (10);
 SELECT fencing.protect('own.doc', 'jobs', key => 'a');
 SELECT tgrelid::regclass, tgname, tgenabled FROM pg_trigger WHERE tgrelid IN ('own.doc'::regclass, 'own.doc_1'::regclass) ORDER BY 1, 2;
--- The right to attach the trigger functions was lent, not given.
+-- The right to attach the trigger functions was lent; that of the row trigger stays with a partitioned table's
+-- owner, whose new partitions get a clone of it.
 SELECT has_function_privilege('fencing.guard_row()', 'EXECUTE'), has_function_privilege('fencing.guard_statement()', 'EXECUTE'),
        has_function_privilege('fencing.guard_truncate()', 'EXECUTE');
 SELECT fencing.unprotect('own.doc');

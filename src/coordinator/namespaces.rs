@@ -5,7 +5,7 @@ use crate::epoch;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
-use crate::pg::{clock, extension, relation, role, xact};
+use crate::pg::{catalog, clock, extension, relation, role, xact};
 use crate::store::lease;
 use crate::store::namespace::{self, Columns, Privilege, expiry_rule};
 use fencing_core::definition::Definition;
@@ -132,8 +132,8 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
 /// A table whose guard names the namespace.
 fn guarded_table(namespace: &str) -> Option<String> {
     let names = |arguments: &[String]| Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace);
-    let guards = relation::triggers_calling(extension::oids().guard_truncate);
-    guards.into_iter().find(|(_, arguments)| names(arguments)).map(|(table, _)| relation::quoted_name(table))
+    let guards = catalog::triggers_calling(&extension::guard_functions());
+    guards.iter().find(|trigger| names(&trigger.arguments)).map(|trigger| relation::quoted_name(trigger.table))
 }
 
 /// `grant_namespace(name, role, privilege)`

@@ -58,7 +58,8 @@ impl Subject {
         extension::catch_up();
         let version = extension::configuration_version();
         let same = |s: &Subject| s.namespace.name == name && *s.lease.key == *key;
-        let last = LAST.with_borrow(|last| last.as_ref().filter(|(v, s)| *v == version && same(s)).map(|(_, s)| s.clone()));
+        let last =
+            LAST.with_borrow(|last| last.as_ref().filter(|(v, s)| *v == version && same(s)).map(|(_, s)| s.clone()));
         if let Some(subject) = last {
             return Ok(subject);
         }

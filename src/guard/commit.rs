@@ -1,7 +1,7 @@
 //! Just before commit: whatever ended an accepted term in the meantime ends the transaction.
 
-use crate::pg::{clock, xact};
 use crate::pg::table::Access;
+use crate::pg::{clock, xact};
 use crate::store::lease;
 use crate::transaction::{self, fences};
 use fencing_core::admission::ended_before_commit;

@@ -1,19 +1,23 @@
 //! Guards: the triggers that make a table reject the writes of a holder whose authority has ended.
 
+mod attach;
 mod check;
 mod commit;
+mod declare;
+mod grants;
 mod protect;
 mod resolve;
 mod row;
 mod statement;
 mod trigger;
+mod watch;
 
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
 use crate::pg::value::Value;
-use crate::pg::{relation, report, text, xact};
+use crate::pg::{catalog, report, text, xact};
 use crate::transaction::presentation;
 use crate::{finfo, sql_function};
 use fencing_core::admission::MissingRule;
@@ -27,11 +31,20 @@ sql_function!(
     [REGCLASS, TEXT, TEXT, NAMES, NAME, NAME, Arg::Enum, Arg::Enum, Arg::Enum, Arg::Enum, TEXT],
     protect::protect
 );
+sql_function!(
+    fencing_alter_guard,
+    [REGCLASS, TEXT, TEXT, NAMES, NAME, NAME, Arg::Enum, Arg::Enum, Arg::Enum, Arg::Enum, TEXT],
+    protect::alter_guard
+);
 sql_function!(fencing_unprotect, [REGCLASS], protect::unprotect);
+sql_function!(fencing_watch_command, [Arg::Of(pg_sys::PG_DDL_COMMANDOID)], watch::watch_command);
+sql_function!(fencing_keep_guard, [Arg::Of(pg_sys::OIDOID)], watch::keep_guard);
+sql_function!(fencing_should_be_guarded, [TEXT, TEXT], watch::should_be_guarded);
 sql_function!(fencing_present, [BIGINT], present);
 sql_function!(fencing_assert_current, [BIGINT], assert_current);
 sql_function!(fencing_key_of, [ANY], key_of);
 sql_function!(fencing_guard_definition, [Arg::Of(pg_sys::BYTEAOID)], guard_definition);
+sql_function!(fencing_guard_definition_of_array, [Arg::Of(pg_sys::TEXTARRAYOID)], guard_definition_of_array);
 
 /// `present(token)`: the rest of this transaction writes under it.
 fn present(args: &Args) -> Result<Answer<'static>, Error> {
@@ -89,9 +102,19 @@ fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
 /// `guard_definition(arguments)`: for the view `guards`.
 fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
     let arguments = args.bytes(0).ok_or_else(|| Error::null("arguments"))?;
+    Ok(show(&catalog::split_arguments(&arguments)))
+}
+
+/// `guard_definition(arguments)`, of what is recorded.
+fn guard_definition_of_array(args: &Args) -> Result<Answer<'static>, Error> {
+    let arguments = args.texts(0, "arguments").ok_or_else(|| Error::null("arguments"))??;
+    Ok(show(&arguments))
+}
+
+fn show(arguments: &[String]) -> Answer<'static> {
     // One that can't be read must not hide the others.
-    let Ok(d) = Definition::parse(&relation::split_arguments(&arguments)) else {
-        return Ok(Answer::Record(vec![Value::Null; 10]));
+    let Ok(d) = Definition::parse(arguments) else {
+        return Answer::Record(vec![Value::Null; 10]);
     };
     let text = |s: &str| Value::Raw(text::datum_of_str(s));
     let optional = |s: &Option<String>| s.as_deref().map_or(Value::Null, text);
@@ -99,7 +122,7 @@ fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
         KeySource::Fixed(key) => (text(key), Value::Null),
         KeySource::Columns(names) => (Value::Null, Value::Raw(text::array_of_str(names))),
     };
-    Ok(Answer::Record(vec![
+    Answer::Record(vec![
         text(&d.namespace),
         key,
         columns,
@@ -110,7 +133,7 @@ fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
         text(if d.observe { "observe" } else { "enforce" }),
         text(if d.statement_level { "statement" } else { "row" }),
         Value::Null,
-    ]))
+    ])
 }
 
 finfo!(fencing_refuse_direct_write);

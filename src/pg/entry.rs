@@ -127,7 +127,9 @@ impl Script {
             );
             SPI_connect();
             execute_as(self.owner, self.before);
-            SPI_execute(self.sql, false, 0);
+            if *self.sql != 0 {
+                SPI_execute(self.sql, false, 0);
+            }
             execute_as(self.owner, self.after);
             SPI_finish();
             AtEOXact_GUC(false, settings);
@@ -138,7 +140,8 @@ impl Script {
 /// # Safety
 /// As [`finish`], within SPI.
 unsafe fn execute_as(role: Oid, sql: *const c_char) {
-    if sql.is_null() {
+    // SAFETY: NUL-terminated where it is not null.
+    if sql.is_null() || unsafe { *sql == 0 } {
         return;
     }
     let (mut user, mut context) = (Oid::INVALID, 0);
@@ -267,19 +270,15 @@ impl Args {
     }
 
     /// An array of names; `Err` where one of them is NULL.
-    pub fn names(&self, n: usize) -> Option<Result<Vec<String>, Error>> {
-        self.raw(n).map(|datum| {
-            let (mut elements, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
-            // SAFETY: the declaration was checked: a name[]; the parameters are those of name.
-            let names = unsafe {
-                let array = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
-                let (name, align) = (pg_sys::NAMEOID, b'c' as c_char);
-                let length = pg_sys::NAMEDATALEN as i32;
-                pg_sys::deconstruct_array(array, name, length, false, align, &mut elements, &mut nulls, &mut count);
-                (0..count as usize).map(|i| (!*nulls.add(i)).then(|| name_of(*elements.add(i)))).collect::<Vec<_>>()
-            };
-            names.into_iter().map(|name| name.ok_or_else(|| Error::null("key_columns"))).collect()
-        })
+    pub fn names(&self, n: usize, argument: &str) -> Option<Result<Vec<String>, Error>> {
+        // SAFETY: the declaration was checked: a name[].
+        self.raw(n).map(|array| without_nulls(unsafe { text::strings_of_name_array(array) }, argument))
+    }
+
+    /// An array of texts; `Err` where one of them is NULL.
+    pub fn texts(&self, n: usize, argument: &str) -> Option<Result<Vec<String>, Error>> {
+        // SAFETY: the declaration was checked: a text[].
+        self.raw(n).map(|array| without_nulls(unsafe { text::strings_of_array(array) }, argument))
     }
 
     /// An interval.
@@ -302,6 +301,10 @@ impl Args {
         // SAFETY: PostgreSQL passed the call.
         unsafe { pg_sys::get_fn_expr_argtype((*self.fcinfo).flinfo, n as i32) }
     }
+}
+
+fn without_nulls(strings: Vec<Option<String>>, argument: &str) -> Result<Vec<String>, Error> {
+    strings.into_iter().map(|string| string.ok_or_else(|| Error::null(argument))).collect()
 }
 
 unsafe fn name_of(datum: Datum) -> String {

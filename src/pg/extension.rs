@@ -165,8 +165,14 @@ fn look_up() -> Oids {
         guarded_pkey: relation(c"guarded_pkey"),
         protocol: relation(c"protocol"),
         term_seq: relation(c"term_seq"),
-        owner: owner_of(epoch),
+        owner: super::catalog::owner_of(epoch),
     }
+}
+
+/// The functions that a guard's triggers call.
+pub fn guard_functions() -> [Oid; 3] {
+    let oids = oids();
+    [oids.guard_row, oids.guard_statement, oids.guard_truncate]
 }
 
 /// The guard functions that a role has no EXECUTE on: attaching a trigger takes it.
@@ -198,19 +204,6 @@ fn may_execute(role: Oid, function: Oid) -> bool {
 /// Keeps others from granting on the extension's functions until this transaction ends.
 pub fn serialize_grants() {
     drop(super::table::Table::open(oids().protocol, super::table::Access::Serialize));
-}
-
-fn owner_of(relation: Oid) -> Oid {
-    // SAFETY: a syscache look-up; the tuple is released before the struct is left.
-    unsafe {
-        let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, relation.into());
-        if tuple.is_null() {
-            return pg_sys::Oid::from(pg_sys::BOOTSTRAP_SUPERUSERID);
-        }
-        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
-        pg_sys::ReleaseSysCache(tuple);
-        owner
-    }
 }
 
 /// Two libraries that lock or store differently must not meet in one database (they can after a

@@ -2,7 +2,9 @@
 //! the guard's hot path); everything above is ordinary Rust.
 
 pub mod backend;
+pub mod catalog;
 pub mod clock;
+pub mod ddl;
 pub mod entry;
 pub mod extension;
 pub mod key_type;

@@ -1,6 +1,6 @@
 //! Other people's tables: what guarding them needs to know.
 
-use super::{role, text};
+use super::{catalog, role, text};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
@@ -60,6 +60,16 @@ impl Trigger {
         text::from_server(unsafe { CStr::from_ptr((*self.0).tgname) }.to_bytes())
     }
 
+    /// Whether it fires before each row, of a statement of any session.
+    pub fn is_before_row(self) -> bool {
+        let wanted = pg_sys::TRIGGER_TYPE_ROW | pg_sys::TRIGGER_TYPE_BEFORE;
+        // SAFETY: `new`'s promise.
+        unsafe {
+            let enabled = (*self.0).tgenabled as u8 != pg_sys::TRIGGER_DISABLED;
+            enabled && !(*self.0).tgisinternal && (*self.0).tgtype as u32 & wanted == wanted
+        }
+    }
+
     /// The function that it calls.
     pub fn function(self) -> Oid {
         // SAFETY: `new`'s promise.
@@ -100,7 +110,7 @@ impl Relation {
     }
 
     /// Its schema's name.
-    fn schema(&self) -> Option<String> {
+    pub fn schema(&self) -> Option<String> {
         // SAFETY: a catalog look-up; null where the schema is gone.
         unsafe {
             let schema = pg_sys::get_namespace_name(self.form().relnamespace);
@@ -134,6 +144,16 @@ impl Relation {
         self.form().relpersistence as u8 == pg_sys::RELPERSISTENCE_TEMP
     }
 
+    /// Its owner.
+    pub fn owner(&self) -> Oid {
+        self.form().relowner
+    }
+
+    /// Whether a crash empties it.
+    pub fn is_unlogged(&self) -> bool {
+        self.form().relpersistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED
+    }
+
     /// Whether it is PostgreSQL's own, or this extension's.
     pub fn is_internal(&self) -> bool {
         // SAFETY: the relation is open.
@@ -145,18 +165,15 @@ impl Relation {
         self.form().relispartition
     }
 
-    /// Whether it takes part in old-style table inheritance.
+    /// Whether it takes part in old-style table inheritance, as a parent or as a child.
     pub fn inherits(&self) -> bool {
-        let child = !self.is_partition() && has_parent(self.oid());
-        let parent = self.kind() != Kind::Partitioned
-            && self.form().relhassubclass
-            && with_descendants(self.oid(), Change::Add).len() > 1;
-        child || parent
+        let partitioning = self.is_partition() || self.kind() == Kind::Partitioned;
+        !partitioning && (!catalog::parents(self.oid()).is_empty() || self.with_descendants(Change::Add).len() > 1)
     }
 
-    /// It and every table of the partition tree below, locked.
-    pub fn with_partitions(&self, change: Change) -> Vec<Oid> {
-        if self.kind() == Kind::Partitioned { with_descendants(self.oid(), change) } else { vec![self.oid()] }
+    /// It and every partition or inheritance child below, locked.
+    pub fn with_descendants(&self, change: Change) -> Vec<Oid> {
+        catalog::with_descendants(self.oid(), change.lockmode())
     }
 
     /// Its triggers.
@@ -219,6 +236,8 @@ impl Relation {
 /// deadlock.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Change {
+    /// Nothing is: only looked at.
+    None,
     /// Triggers are added: writers are kept out.
     Add,
     /// Triggers are dropped: readers, too.
@@ -228,6 +247,7 @@ pub enum Change {
 impl Change {
     fn lockmode(self) -> pg_sys::LOCKMODE {
         (match self {
+            Change::None => pg_sys::AccessShareLock,
             Change::Add => pg_sys::ShareRowExclusiveLock,
             Change::Drop => pg_sys::AccessExclusiveLock,
         }) as _
@@ -301,26 +321,6 @@ unsafe fn attribute(descriptor: pg_sys::TupleDesc, i: usize) -> *const pg_sys::F
     }
 }
 
-unsafe extern "C-unwind" {
-    fn has_superclass(relation: Oid) -> bool;
-    fn find_all_inheritors(parent: Oid, lock: pg_sys::LOCKMODE, parents: *mut *mut pg_sys::List) -> *mut pg_sys::List;
-}
-
-fn has_parent(relation: Oid) -> bool {
-    // SAFETY: a catalog look-up; the closure holds no destructor.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| has_superclass(relation)) }
-}
-
-/// A table with all its partitions and inheritance children, locked.
-fn with_descendants(relation: Oid, change: Change) -> Vec<Oid> {
-    let lock = change.lockmode();
-    // SAFETY: the closure holds no destructor; the list has as many elements as it says, all oids.
-    unsafe {
-        let list = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(relation, lock, std::ptr::null_mut()));
-        (0..(*list).length as usize).map(|i| (*(*list).elements.add(i)).oid_value).collect()
-    }
-}
-
 fn exists(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe {
@@ -350,40 +350,6 @@ pub fn quoted_name(relation: Oid) -> String {
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         text::from_server(CStr::from_ptr(pg_sys::quote_qualified_identifier(schema, name)).to_bytes())
     }
-}
-
-/// Every trigger in the database that calls that function: its table and its arguments.
-pub fn triggers_calling(function: Oid) -> Vec<(Oid, Vec<String>)> {
-    let mut found = Vec::new();
-    // SAFETY: a scan with a catalog snapshot; the tuple is pinned while it is read.
-    unsafe {
-        let table = pg_sys::table_open(pg_sys::TriggerRelationId, pg_sys::AccessShareLock as i32);
-        let none = std::ptr::null_mut();
-        let scan = pg_sys::systable_beginscan(table, Oid::INVALID, false, none, 0, std::ptr::null_mut());
-        loop {
-            let tuple = pg_sys::systable_getnext(scan);
-            if tuple.is_null() {
-                break;
-            }
-            let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
-            if form.tgfoid != function {
-                continue;
-            }
-            let mut null = false;
-            let column = pg_sys::Anum_pg_trigger_tgargs as i32;
-            let arguments = pg_sys::htup::heap_getattr(tuple, column, (*table).rd_att, &mut null);
-            let arguments = if null { Vec::new() } else { text::bytes_of(arguments) };
-            found.push((form.tgrelid, split_arguments(&arguments)));
-        }
-        pg_sys::systable_endscan(scan);
-        pg_sys::table_close(table, pg_sys::AccessShareLock as i32);
-    }
-    found
-}
-
-/// `pg_trigger.tgargs`: strings that each end with a NUL.
-pub fn split_arguments(arguments: &[u8]) -> Vec<String> {
-    arguments.strip_suffix(&[0]).map_or_else(Vec::new, |all| all.split(|b| *b == 0).map(text::from_server).collect())
 }
 
 /// A string as an SQL literal, whatever `standard_conforming_strings` says.

@@ -122,6 +122,12 @@ impl Row {
         self.raw(n).map_or_else(Vec::new, |d| unsafe { text::bytes_of(d) })
     }
 
+    /// A text[] column that is never null.
+    pub fn texts(&self, n: usize) -> Vec<String> {
+        // SAFETY: the column is a non-null text[].
+        unsafe { text::strings_of_array(self.values[n - 1]) }.into_iter().flatten().collect()
+    }
+
     /// An interval column that is never null.
     pub fn interval(&self, n: usize) -> Interval {
         // SAFETY: the column is a non-null interval, stored in full.

@@ -122,3 +122,47 @@ pub fn array_of_int(numbers: &[i32]) -> pg_sys::Datum {
         pg_sys::construct_array(elements.as_mut_ptr(), elements.len() as c_int, int, 4, true, align).into()
     }
 }
+
+/// The strings of a `text[]`.
+///
+/// # Safety
+/// `array` must be a non-null `text[]` datum.
+pub unsafe fn strings_of_array(array: pg_sys::Datum) -> Vec<Option<String>> {
+    // SAFETY: the caller's promise; each element is a text.
+    unsafe { elements(array, pg_sys::TEXTOID, -1, b'i', |text| from_server(&bytes_of(text))) }
+}
+
+/// The strings of a `name[]`.
+///
+/// # Safety
+/// `array` must be a non-null `name[]` datum.
+pub unsafe fn strings_of_name_array(array: pg_sys::Datum) -> Vec<Option<String>> {
+    let length = pg_sys::NAMEDATALEN as i32;
+    let string = |name: pg_sys::Datum| {
+        // SAFETY: each element is a name, which is NUL-terminated.
+        from_server(unsafe { CStr::from_ptr(name.cast_mut_ptr::<c_char>()) }.to_bytes())
+    };
+    // SAFETY: the caller's promise.
+    unsafe { elements(array, pg_sys::NAMEOID, length, b'c', string) }
+}
+
+/// The elements of an array, read one by one.
+///
+/// # Safety
+/// `array` must be an array of this type, whose length and alignment these are.
+unsafe fn elements<T>(
+    array: pg_sys::Datum,
+    element: pg_sys::Oid,
+    length: c_int,
+    align: u8,
+    read: impl Fn(pg_sys::Datum) -> T,
+) -> Vec<Option<T>> {
+    let (mut elements, mut nulls, mut count) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+    // SAFETY: the caller's promise; both arrays have `count` entries.
+    unsafe {
+        let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast();
+        let align = align as c_char;
+        pg_sys::deconstruct_array(array, element, length, false, align, &mut elements, &mut nulls, &mut count);
+        (0..count as usize).map(|i| (!*nulls.add(i)).then(|| read(*elements.add(i)))).collect()
+    }
+}

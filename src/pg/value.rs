@@ -19,6 +19,12 @@ pub enum Value<'a> {
     Raw(Datum),
 }
 
+impl From<bool> for Value<'_> {
+    fn from(value: bool) -> Self {
+        Value::Bool(value)
+    }
+}
+
 impl Value<'_> {
     /// As a datum in the current memory context.
     pub fn datum(self) -> (Datum, bool) {

@@ -2,6 +2,7 @@
 
 pub mod epoch;
 pub mod fence;
+pub mod guarded;
 pub mod lease;
 pub mod namespace;
 pub mod request;

@@ -1,0 +1,197 @@
+//! The DDL watch: keeps guards whole while people change tables, and says where it can't.
+
+use super::attach::{self, Extent};
+use super::protect::name_of;
+use super::{grants, resolve};
+use crate::pg::catalog::{self, StoredTrigger};
+use crate::pg::ddl::{self, Command};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::mutant::without;
+use crate::pg::relation::{Change, Locked, quoted_name};
+use crate::pg::{extension, report};
+use crate::store::guarded;
+use fencing_core::definition::Definition;
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::Oid;
+use std::collections::HashSet;
+
+/// `watch_command(command)`: what an event trigger was told of.
+pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
+    let Some(command) = args.raw(0).filter(|_| !without("watch")) else { return Ok(Answer::Void) };
+    let triggers = attach::all();
+    if triggers.is_empty() {
+        return Ok(Answer::Void);
+    }
+    // SAFETY: the declaration was checked: a pg_ddl_command, which only an event trigger has.
+    let sql = match unsafe { ddl::read(command) } {
+        Command::Tree(table) => complete(table, &triggers),
+        Command::ColumnRenamed { table, from, to } => follow(table, &from, &to, &triggers),
+        Command::TableMoved(table) => record(table, &triggers),
+        Command::SchemaRenamed(schema) => {
+            let guarded = triggers.iter().map(|trigger| trigger.table);
+            for table in catalog::tables_of_schema(guarded, schema) {
+                record(table, &triggers);
+            }
+            String::new()
+        }
+        Command::Owner(table) => return Ok(grant_to_owner(table, &triggers)),
+        Command::Altered(table) => warn_of_changes(table, &triggers),
+        Command::Trigger(trigger) => match catalog::table_of_trigger(trigger) {
+            Some(table) => warn_of_later_triggers(table),
+            None => String::new(),
+        },
+        Command::Rule(table) => warn_of_rule(table, &triggers),
+        Command::Other => String::new(),
+    };
+    Ok(if sql.is_empty() { Answer::Void } else { execute(sql) })
+}
+
+/// `keep_guard(relation)`: completes a guard on what has joined its table, and records it. Changes
+/// nothing that somebody has changed on purpose.
+pub fn keep_guard(args: &Args) -> Result<Answer<'static>, Error> {
+    let Some(table) = args.oid(0) else { return Ok(Answer::Void) };
+    let triggers = attach::all();
+    record(table, &triggers);
+    let sql = complete(table, &triggers);
+    Ok(if sql.is_empty() { Answer::Void } else { execute(sql) })
+}
+
+/// `should_be_guarded(schema, name)`
+pub fn should_be_guarded(args: &Args) -> Result<Answer<'static>, Error> {
+    let (Some(schema), Some(name)) = (args.string(0), args.string(1)) else { return Ok(Answer::One(false.into())) };
+    Ok(Answer::One(guarded::is_recorded(&guarded::Name { schema, name }).into()))
+}
+
+fn execute(sql: String) -> Answer<'static> {
+    Answer::Execute { sql, grants: grants::lent(None), owner: extension::oids().owner }
+}
+
+/// A partitioned table's owner makes its partitions, and needs a right for that.
+fn grant_to_owner(table: Oid, triggers: &[StoredTrigger]) -> Answer<'static> {
+    let guarded = attach::of_table(triggers, table).next().is_some();
+    let open = Locked::open(table, Change::None).filter(|_| guarded);
+    match open.and_then(|table| grants::to_owner(&table)) {
+        Some(grants) => Answer::Execute { sql: String::new(), grants: Some(grants), owner: extension::oids().owner },
+        None => Answer::Void,
+    }
+}
+
+/// Gives the tables that have joined the tree what they are missing, and those that have left it
+/// what they have lost.
+fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
+    let Some(root) = attach::root(triggers, table) else { return String::new() };
+    let Some(definition) = attach::own(triggers, root) else { return String::new() };
+    let tables = catalog::with_descendants(root, pgrx::pg_sys::NoLock as i32);
+    let mut sql = attach::plan(root, &tables, &definition, triggers, Extent::Joined);
+    if !sql.is_empty() {
+        // One that was detached and is back has its guard from above again.
+        forget_below(root, &tables);
+    }
+    // A partition that was detached keeps the guard: what it lost is the clone of the row trigger.
+    let arguments = definition.arguments();
+    let left = |t: &&StoredTrigger| t.arguments == arguments && !tables.contains(&t.table);
+    let left: HashSet<_> = triggers.iter().filter(left).map(|t| t.table).collect();
+    let row = extension::oids().guard_row;
+    let lost_row = |table: &Oid| !attach::of_table(triggers, *table).any(|t| t.function == row);
+    for table in left.into_iter().filter(lost_row).filter(|table| attach::root(triggers, *table) == Some(*table)) {
+        record(table, triggers);
+        sql += &attach::plan_left(table, &definition, triggers);
+    }
+    sql
+}
+
+/// The record of a tree is that of its root.
+pub fn forget_below(root: Oid, tables: &[Oid]) {
+    for table in tables.iter().filter(|table| **table != root) {
+        if let Some(table) = Locked::open(*table, Change::None) {
+            guarded::forget(&name_of(&table));
+        }
+    }
+}
+
+/// A guard names columns; they may get other names.
+fn follow(table: Oid, from: &str, to: &str, triggers: &[StoredTrigger]) -> String {
+    let Some(renamed) = attach::own(triggers, table).and_then(|d| d.with_column_renamed(from, to)) else {
+        return String::new();
+    };
+    let tables = catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32);
+    let sql = attach::plan(table, &tables, &renamed, triggers, Extent::All);
+    record_as(table, &renamed);
+    sql
+}
+
+/// Records the guard of a table under the name that it has now. The name that it had stays recorded:
+/// whatever takes it should be guarded as well.
+fn record(table: Oid, triggers: &[StoredTrigger]) -> String {
+    if let Some(definition) = attach::own(triggers, table).filter(|_| attach::root(triggers, table) == Some(table)) {
+        record_as(table, &definition);
+    }
+    String::new()
+}
+
+fn record_as(table: Oid, definition: &Definition) {
+    if let Some(table) = Locked::open(table, Change::None) {
+        guarded::record(&name_of(&table), &definition.arguments());
+    }
+}
+
+/// Says that a guard is weaker than it was.
+fn warn(table: Oid, what: &str, hint: String) {
+    let message = format!("guard of table {} is weakened: {what}", quoted_name(table));
+    report::warning(&Error::new(Code::Warning, message).hint(hint));
+}
+
+fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) -> String {
+    let Some(root) = attach::root(triggers, table) else { return String::new() };
+    let mend = || format!("SELECT fencing.alter_guard('{}') puts it right.", quoted_name(root).replace('\'', "''"));
+    for below in catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32) {
+        if let Some(weak) = attach::of_table(triggers, below).find(|t| !t.always) {
+            warn(below, &format!("its trigger \"{}\" does not fire in every session", weak.name), mend());
+        }
+    }
+    if let Some(open) = Locked::open(table, Change::None) {
+        if open.is_unlogged() {
+            let hint = format!("ALTER TABLE {} SET LOGGED puts it right.", quoted_name(table));
+            warn(table, "a crash empties an unlogged table", hint);
+        }
+        let definition = attach::of_table(triggers, table).find_map(|t| Definition::parse(&t.arguments).ok());
+        let unfit = definition.and_then(|definition| match resolve::resolve(&open, definition) {
+            Ok(guard) if guard.present_has_default => {
+                Some(("takes no token inline any more", "the inline column has a default".to_owned()))
+            }
+            Ok(_) => None,
+            Err(error) => Some(("refuses every write", error.message)),
+        });
+        if let Some((what, why)) = unfit {
+            let message = format!("guard of table {} {what}: {why}", quoted_name(table));
+            let hint = "Undo the change, or change the guard: fencing.alter_guard.";
+            report::warning(&Error::new(Code::Warning, message).hint(hint));
+        }
+    }
+    String::new()
+}
+
+/// A trigger that fires after the guard's may change what the guard has checked.
+fn warn_of_later_triggers(table: Oid) -> String {
+    let Some(open) = Locked::open(table, Change::None) else { return String::new() };
+    let (ours, others): (Vec<_>, Vec<_>) = open
+        .triggers()
+        .into_iter()
+        .filter(|trigger| trigger.is_before_row())
+        .partition(|trigger| trigger.function() == extension::oids().guard_row);
+    if let Some(guard) = ours.first().map(|trigger| trigger.name()) {
+        for later in others.iter().map(|trigger| trigger.name()).filter(|name| *name > guard) {
+            let hint = "Give it a name that sorts before the guard's: ALTER TRIGGER ... RENAME TO ...".to_owned();
+            warn(table, &format!("trigger \"{later}\" fires after it, and may change what it has checked"), hint);
+        }
+    }
+    String::new()
+}
+
+fn warn_of_rule(table: Oid, triggers: &[StoredTrigger]) -> String {
+    if attach::of_table(triggers, table).next().is_some() {
+        let hint = "SELECT * FROM fencing.enforcement_gaps() says whether it leaves a gap.".to_owned();
+        warn(table, "a rule rewrites statements before any trigger fires", hint);
+    }
+    String::new()
+}
