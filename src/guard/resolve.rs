@@ -27,7 +27,10 @@ pub struct Guard {
     pub present_has_default: bool,
 }
 
-static CACHE: Backend<RefCell<NumberMap<Oid, (u64, Rc<Guard>)>>> = Backend::new(RefCell::new(new_map()));
+/// By trigger, each with the version of relations that it was resolved under.
+type Resolved = NumberMap<Oid, (u64, Rc<Guard>)>;
+
+static CACHE: Backend<RefCell<Resolved>> = Backend::new(RefCell::new(new_map()));
 
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
 pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Error> {

@@ -60,14 +60,12 @@ pub struct Fences {
 
 impl Fences {
     /// Nothing.
-    pub const fn new() -> Fences {
-        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), gate: None }
-    }
+    pub const EMPTY: Fences = Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), gate: None };
 
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
         if self.leases.capacity() > super::KEPT {
-            *self = Fences::new();
+            *self = Fences::EMPTY;
             return;
         }
         self.leases.clear();

@@ -22,7 +22,7 @@ pub struct Transaction {
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::new(), fences: Fences::new(), durable: false }
+        Transaction { presentation: Presentation::EMPTY, fences: Fences::EMPTY, durable: false }
     }
 }
 

@@ -33,9 +33,7 @@ pub struct Presentation {
 
 impl Presentation {
     /// Nothing.
-    pub const fn new() -> Presentation {
-        Presentation { tokens: new_map(), by_lease: new_map(), unresolved: Vec::new() }
-    }
+    pub const EMPTY: Presentation = Presentation { tokens: new_map(), by_lease: new_map(), unresolved: Vec::new() };
 
     /// Nothing at all?
     pub fn is_empty(&self) -> bool {
@@ -45,7 +43,7 @@ impl Presentation {
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
         if self.tokens.capacity() > super::KEPT {
-            *self = Presentation::new();
+            *self = Presentation::EMPTY;
             return;
         }
         self.tokens.clear();
