@@ -63,6 +63,9 @@ GRANT EXECUTE ON FUNCTION
     fencing.should_be_guarded(text, text),
     fencing.guard_definition(text[]),
     fencing.present(bigint),
+    fencing.present_all(bigint[]),
+    fencing.present(text, text, bigint),
+    fencing.maintain(text),
     fencing.assert_current(bigint),
     fencing.key_of("any"),
     fencing.guard_definition(bytea)

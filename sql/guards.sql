@@ -49,6 +49,21 @@ CREATE FUNCTION fencing.present(token bigint)
 COMMENT ON FUNCTION fencing.present(bigint) IS
     'Presents a token for the rest of this transaction. Follows savepoints; outside a transaction block it warns that it does nothing. LF013 for a second token of one lease';
 
+CREATE FUNCTION fencing.present_all(tokens bigint[])
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present_all';
+COMMENT ON FUNCTION fencing.present_all(bigint[]) IS
+    'Presents tokens for the rest of this transaction, as so many calls of present: all of them, or none and LF013';
+
+CREATE FUNCTION fencing.present(namespace text, key text, token bigint)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present_for';
+COMMENT ON FUNCTION fencing.present(text, text, bigint) IS
+    'Presents a token for this very lease, as present(token) does. Issued for another lease, it counts for none: the write gets LF004. A namespace that doesn''t exist here is no error';
+
+CREATE FUNCTION fencing.maintain(reason text)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_maintain';
+COMMENT ON FUNCTION fencing.maintain(text) IS
+    'For superusers: the rest of this transaction writes past every guard, unchecked, also while the coordinator is closed. Recorded in fencing.event in the same transaction, with the reason. Follows savepoints; called by itself outside a transaction block it warns, does nothing and records nothing. Token columns are left as they were, inline columns stored as NULL; terms accepted before are still checked at commit';
+
 CREATE FUNCTION fencing.assert_current(token bigint)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_assert_current';
 COMMENT ON FUNCTION fencing.assert_current(bigint) IS

@@ -25,6 +25,8 @@ pub enum Presented {
     Nothing,
     /// Tokens, none of them issued for this lease; one of them, to name in the error.
     Foreign(i64),
+    /// A token of this lease, but for another lease alone.
+    Elsewhere(Token),
     /// A bigint that is no token.
     Malformed(i64),
     /// Two tokens of this lease.
@@ -91,6 +93,8 @@ pub enum Rejection {
     Contradiction(i64, i64),
     /// LF004
     Unknown(i64),
+    /// LF004, of a token that was presented for another lease
+    Elsewhere(Token),
     /// LF008
     NotAuthorized(Token),
     /// LF005
@@ -128,6 +132,7 @@ pub fn admit(case: &Case) -> Verdict {
         Presented::Malformed(value) => return Verdict::Rejected(R::Malformed(value)),
         Presented::Contradiction(a, b) => return Verdict::Rejected(R::Contradiction(a, b)),
         Presented::Foreign(token) => return Verdict::Rejected(R::Unknown(token)),
+        Presented::Elsewhere(token) => return Verdict::Rejected(R::Elsewhere(token)),
         Presented::Own(claim) => claim,
     };
     let token = claim.token;
@@ -210,6 +215,8 @@ impl Rejection {
                     None => format!("{lease}: {value} was never issued as a token."),
                 },
             ),
+            Rejection::Elsewhere(token) => Error::new(Code::UnknownTerm, format!("unknown term for {target}"))
+                .detail(format!("{lease}: token {token} ({}) was presented for another lease.", token.to_bigint())),
             Rejection::NotAuthorized(token) => {
                 Error::new(Code::NotAuthorizedForTerm, format!("another role's term for {target}")).detail(format!(
                     "{lease}: token {token} ({}) was acquired by a role that you are not a member of.",

@@ -42,6 +42,7 @@ fn each_rejection_has_its_code() {
     assert_eq!(code(&case(Presented::Malformed(-3))), "LF013");
     assert_eq!(code(&case(Presented::Contradiction(4, 5))), "LF013");
     assert_eq!(code(&case(Presented::Foreign(9))), "LF004");
+    assert_eq!(code(&case(Presented::Elsewhere(token(5)))), "LF004");
     assert_eq!(code(&own(claim(6))), "LF004", "above anything issued for the lease");
     assert_eq!(code(&own(Claim { role_permitted: false, ..claim(5) })), "LF008");
     assert_eq!(code(&own(claim(4))), "LF001");
@@ -72,6 +73,7 @@ fn admit_is_for_those_who_present_nothing() {
     let admit = |presented| code(&Case { on_missing: MissingRule::Admit, ..case(presented) });
     assert_eq!(admit(Presented::Nothing), "admitted");
     assert_eq!(admit(Presented::Foreign(9)), "LF004");
+    assert_eq!(admit(Presented::Elsewhere(token(5))), "LF004");
     assert_eq!(admit(Presented::Own(claim(4))), "LF001");
 }
 

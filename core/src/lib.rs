@@ -9,6 +9,7 @@ pub mod definition;
 pub mod epoch;
 pub mod error;
 pub mod hash;
+pub mod json;
 pub mod key;
 pub mod lease;
 pub mod name;

@@ -52,6 +52,18 @@ SELECT left(try('INSERT INTO doc VALUES (2)'), 5);
 COMMIT;
 COMMIT PREPARED 'regress_fencing';
 
+-- Nor is maintenance, which holds none and is gone with the transaction too.
+BEGIN;
+SELECT try($$SELECT fencing.maintain('prepared')$$);
+INSERT INTO doc VALUES (2);
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SELECT left(try('DELETE FROM doc'), 5);
+COMMIT;
+COMMIT PREPARED 'regress_fencing';
+SELECT detail FROM fencing.event;
+SELECT id FROM doc;
+
 SET fencing.allow_prepare = on;
 BEGIN;
 SELECT present('a');

@@ -165,7 +165,7 @@ fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>) -> P
             Some(token) => Presented::Own(claim(lease, token, latest)),
             None => Presented::Foreign(value),
         },
-        Own::Nothing => transaction::with(|t| t.presentation.any()).map_or(Presented::Nothing, Presented::Foreign),
+        Own::Nothing => transaction::with(|t| t.presentation.none_of(lease)),
     }
 }
 

@@ -5,6 +5,8 @@ mod check;
 mod commit;
 mod declare;
 mod grants;
+mod maintain;
+mod present;
 mod protect;
 mod resolve;
 mod row;
@@ -14,11 +16,10 @@ mod watch;
 
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
 
-use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
+use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, NAME, NAMES, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
 use crate::pg::value::Value;
-use crate::pg::{catalog, report, text, xact};
-use crate::transaction::presentation;
+use crate::pg::{catalog, text};
 use crate::{finfo, sql_function};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
@@ -40,28 +41,14 @@ sql_function!(fencing_unprotect, [REGCLASS], protect::unprotect);
 sql_function!(fencing_watch_command, [Arg::Of(pg_sys::PG_DDL_COMMANDOID)], watch::watch_command);
 sql_function!(fencing_keep_guard, [Arg::Of(pg_sys::OIDOID)], watch::keep_guard);
 sql_function!(fencing_should_be_guarded, [TEXT, TEXT], watch::should_be_guarded);
-sql_function!(fencing_present, [BIGINT], present);
+sql_function!(fencing_present, [BIGINT], present::present);
+sql_function!(fencing_present_all, [BIGINTS], present::present_all);
+sql_function!(fencing_present_for, [TEXT, TEXT, BIGINT], present::present_for);
+sql_function!(fencing_maintain, [TEXT], maintain::maintain);
 sql_function!(fencing_assert_current, [BIGINT], assert_current);
 sql_function!(fencing_key_of, [ANY], key_of);
 sql_function!(fencing_guard_definition, [Arg::Of(pg_sys::BYTEAOID)], guard_definition);
 sql_function!(fencing_guard_definition_of_array, [Arg::Of(pg_sys::TEXTARRAYOID)], guard_definition_of_array);
-
-/// `present(token)`: the rest of this transaction writes under it.
-fn present(args: &Args) -> Result<Answer<'static>, Error> {
-    let invalid = |detail: String| Error::new(Code::InvalidPresentation, "not a fencing token").detail(detail);
-    let token = args.bigint(0).ok_or_else(|| invalid("NULL was presented.".to_owned()))?;
-    if token <= 0 {
-        return Err(invalid(format!("{token} was presented; tokens are positive.")));
-    }
-    if !xact::in_block() && xact::called_by_client() {
-        report::warning(
-            &Error::new(Code::NoActiveTransaction, "fencing.present() has no effect outside a transaction block")
-                .hint("BEGIN first, or assign the token to the guard's inline column in the write itself."),
-        );
-    }
-    presentation::present(token)?;
-    Ok(Answer::Void)
-}
 
 /// `assert_current(token)`: the guard without a trigger.
 fn assert_current(args: &Args) -> Result<Answer<'static>, Error> {

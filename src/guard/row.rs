@@ -5,7 +5,7 @@ use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
 use crate::pg::{report, xact};
-use crate::transaction;
+use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
 use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
@@ -25,12 +25,16 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
             return Ok(row);
         }
         let old = if is_update(data) { Some((*data).tg_trigtuple) } else { None };
-        let accepted = match accepted(data, statement, descriptor, row, old) {
-            Err(violation) if statement.guard.definition.observe => {
-                report::warning_once(&violation);
-                None
+        let accepted = if maintenance::is_on() {
+            None
+        } else {
+            match accepted(data, statement, descriptor, row, old) {
+                Err(violation) if statement.guard.definition.observe => {
+                    report::warning_once(&violation);
+                    None
+                }
+                accepted => accepted?,
             }
-            accepted => accepted?,
         };
         if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, accepted)) }
     }

@@ -8,6 +8,7 @@ use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger};
 use crate::pg::{raw, report, xact};
+use crate::transaction::maintenance;
 use crate::{finfo, transaction};
 use fencing_core::admission::{MissingRule, Rejection, Verdict};
 use fencing_core::{Code, Error, Token};
@@ -82,6 +83,9 @@ pub unsafe extern "C-unwind" fn fencing_guard_statement(fcinfo: pg_sys::Function
     unsafe {
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
+            if maintenance::is_on() {
+                return Ok(Outcome::Value(Datum::from(0usize)));
+            }
             let statement = statement_of(fcinfo, data)?;
             or_observe(check_statement(data, statement), statement)?;
             Ok(Outcome::Value(Datum::from(0usize)))
@@ -101,6 +105,9 @@ pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionC
     unsafe {
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
+            if maintenance::is_on() {
+                return Ok(Outcome::Value(Datum::from(0usize)));
+            }
             let statement = statement_of(fcinfo, data)?;
             or_observe(check_truncate(data, statement), statement)?;
             Ok(Outcome::Value(Datum::from(0usize)))
@@ -167,7 +174,9 @@ unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statem
     let question = question(statement, &guard.fixed_key, None);
     let (verdict, subject) = check(&question)?;
     match verdict {
-        Verdict::Rejected(Rejection::Missing | Rejection::Unknown(_)) if rows_decide => Ok(()),
+        Verdict::Rejected(Rejection::Missing | Rejection::Unknown(_) | Rejection::Elsewhere(_)) if rows_decide => {
+            Ok(())
+        }
         // SAFETY: the caller's: the call's data.
         verdict => unsafe { settle(verdict, &subject, data, statement) }.map(drop),
     }

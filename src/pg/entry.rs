@@ -189,6 +189,8 @@ pub const BIGINT: Arg = Arg::Of(pg_sys::INT8OID);
 pub const TEXT: Arg = Arg::Of(pg_sys::TEXTOID);
 /// name
 pub const NAME: Arg = Arg::Of(pg_sys::NAMEOID);
+/// bigint[]
+pub const BIGINTS: Arg = Arg::Of(pg_sys::INT8ARRAYOID);
 /// name[]
 pub const NAMES: Arg = Arg::Of(pg_sys::NAMEARRAYOID);
 /// interval
@@ -279,6 +281,12 @@ impl Args {
     pub fn texts(&self, n: usize, argument: &str) -> Option<Result<Vec<String>, Error>> {
         // SAFETY: the declaration was checked: a text[].
         self.raw(n).map(|array| without_nulls(unsafe { text::strings_of_array(array) }, argument))
+    }
+
+    /// An array of bigints, of however many dimensions.
+    pub fn bigints(&self, n: usize) -> Option<Vec<Option<i64>>> {
+        // SAFETY: the declaration was checked: a bigint[].
+        self.raw(n).map(|array| unsafe { text::bigints_of_array(array) })
     }
 
     /// An interval.

@@ -9,6 +9,7 @@ pub mod entry;
 pub mod extension;
 pub mod key_type;
 pub mod lock;
+pub mod memory;
 pub mod mutant;
 pub mod raw;
 pub mod relation;

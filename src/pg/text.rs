@@ -103,6 +103,13 @@ pub fn datum_of_str(text: &str) -> pg_sys::Datum {
     unsafe { pg_sys::cstring_to_text(to_server_cstr(text)).into() }
 }
 
+/// A `jsonb` datum of JSON, in the current memory context.
+pub fn jsonb_of(json: &str) -> pg_sys::Datum {
+    let json = pg_sys::Datum::from(to_server_cstr(json));
+    // SAFETY: the input function of jsonb, which takes a NUL-terminated string and never gives NULL.
+    unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[Some(json)]) }.unwrap_or(json)
+}
+
 /// A `text[]` datum of UTF-8 strings, in the current memory context.
 pub fn array_of_str(texts: &[String]) -> pg_sys::Datum {
     let mut elements: Vec<_> = texts.iter().map(|t| datum_of_str(t)).collect();
@@ -129,7 +136,7 @@ pub fn array_of_int(numbers: &[i32]) -> pg_sys::Datum {
 /// `array` must be a non-null `text[]` datum.
 pub unsafe fn strings_of_array(array: pg_sys::Datum) -> Vec<Option<String>> {
     // SAFETY: the caller's promise; each element is a text.
-    unsafe { elements(array, pg_sys::TEXTOID, -1, b'i', |text| from_server(&bytes_of(text))) }
+    unsafe { elements(array, pg_sys::TEXTOID, -1, false, b'i', |text| from_server(&bytes_of(text))) }
 }
 
 /// The strings of a `name[]`.
@@ -143,17 +150,27 @@ pub unsafe fn strings_of_name_array(array: pg_sys::Datum) -> Vec<Option<String>>
         from_server(unsafe { CStr::from_ptr(name.cast_mut_ptr::<c_char>()) }.to_bytes())
     };
     // SAFETY: the caller's promise.
-    unsafe { elements(array, pg_sys::NAMEOID, length, b'c', string) }
+    unsafe { elements(array, pg_sys::NAMEOID, length, false, b'c', string) }
+}
+
+/// The numbers of a `bigint[]`.
+///
+/// # Safety
+/// `array` must be a non-null `bigint[]` datum.
+pub unsafe fn bigints_of_array(array: pg_sys::Datum) -> Vec<Option<i64>> {
+    // SAFETY: the caller's promise; each element is a bigint.
+    unsafe { elements(array, pg_sys::INT8OID, 8, true, b'd', |n| n.value() as i64) }
 }
 
 /// The elements of an array, read one by one.
 ///
 /// # Safety
-/// `array` must be an array of this type, whose length and alignment these are.
+/// `array` must be an array of this type, whose length, passing by value and alignment these are.
 unsafe fn elements<T>(
     array: pg_sys::Datum,
     element: pg_sys::Oid,
     length: c_int,
+    by_value: bool,
     align: u8,
     read: impl Fn(pg_sys::Datum) -> T,
 ) -> Vec<Option<T>> {
@@ -162,7 +179,7 @@ unsafe fn elements<T>(
     unsafe {
         let array = pg_sys::pg_detoast_datum(array.cast_mut_ptr()).cast();
         let align = align as c_char;
-        pg_sys::deconstruct_array(array, element, length, false, align, &mut elements, &mut nulls, &mut count);
+        pg_sys::deconstruct_array(array, element, length, by_value, align, &mut elements, &mut nulls, &mut count);
         (0..count as usize).map(|i| (!*nulls.add(i)).then(|| read(*elements.add(i)))).collect()
     }
 }

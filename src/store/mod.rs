@@ -1,6 +1,7 @@
 //! The extension's rows, typed. Column numbers are those of `sql/tables.sql`.
 
 pub mod epoch;
+pub mod event;
 pub mod fence;
 pub mod guarded;
 pub mod lease;

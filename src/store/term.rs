@@ -2,6 +2,7 @@
 
 use super::{LeaseId, token};
 use crate::pg::extension::oids;
+use crate::pg::memory;
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
@@ -53,6 +54,26 @@ pub fn read(token: Token) -> Option<Term> {
     let table = Table::open(oids().term, Access::Read);
     let snapshot = Latest::take();
     table.find(oids().term_pkey, &[(1, Key::BigInt(token.to_bigint()))], Read::Latest(&snapshot)).map(from_row)
+}
+
+/// The leases that these tokens were issued for; `None` for one that never was. The more there are,
+/// the more it pays that they are in order.
+pub fn leases_of(tokens: &[i64]) -> Vec<Option<LeaseId>> {
+    if tokens.is_empty() {
+        return Vec::new();
+    }
+    let (table, snapshot) = (Table::open(oids().term, Access::Read), Latest::take());
+    let lease_of = |token: &i64| {
+        let row = table.find(oids().term_pkey, &[(1, Key::BigInt(*token))], Read::Latest(&snapshot))?;
+        Some(LeaseId::new(row.int(2), &row.text(3)))
+    };
+    // What was read of each is gone before the next thousand are.
+    let mut leases = Vec::with_capacity(tokens.len());
+    for some in tokens.chunks(1000) {
+        pgrx::check_for_interrupts!();
+        memory::transient(|| leases.extend(some.iter().map(lease_of)));
+    }
+    leases
 }
 
 /// The highest token that any committed term has.

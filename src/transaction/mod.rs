@@ -2,6 +2,7 @@
 //! and is gone with the transaction: nothing here survives into the next client's.
 
 pub mod fences;
+pub mod maintenance;
 pub mod presentation;
 
 use crate::pg::backend::{Backend, BackendCell};
@@ -29,7 +30,8 @@ impl Transaction {
 static CURRENT: Backend<RefCell<Transaction>> = Backend::new(RefCell::new(Transaction::new()));
 
 /// Moves on whenever a verdict reached before may no longer hold: at a transaction's end, at a
-/// savepoint's rollback, on a changed presentation, after this transaction's own acquire or release.
+/// savepoint's rollback, on a changed presentation, when maintenance begins, after this transaction's
+/// own acquire or release.
 /// A guard's statement remembers the generation that its verdict was reached in.
 static GENERATION: BackendCell<u64> = Backend::new(Cell::new(1));
 
@@ -62,6 +64,7 @@ pub fn statement_ended(statement: u64) {
 /// The transaction has ended, or been prepared.
 pub fn ended() {
     distrust_verdicts();
+    maintenance::ended();
     in_callback(|t| {
         t.presentation.clear();
         t.fences.clear();
@@ -72,6 +75,7 @@ pub fn ended() {
 /// The innermost savepoint was released: what it did is its parent's now.
 pub fn savepoint_released() {
     let level = xact::nest_level();
+    maintenance::reparent(level);
     in_callback(|t| {
         t.presentation.reparent(level);
         t.fences.reparent(level);
@@ -82,6 +86,7 @@ pub fn savepoint_released() {
 pub fn savepoint_rolled_back() {
     distrust_verdicts();
     let level = xact::nest_level();
+    maintenance::roll_back(level);
     in_callback(|t| {
         t.presentation.roll_back(level);
         t.fences.roll_back(level);

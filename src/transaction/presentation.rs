@@ -1,7 +1,11 @@
 //! Tokens presented: for the transaction by `present`, or for one statement by its inline column.
+//!
+//! A token counts for the lease that it was issued for. One that was presented for a certain lease
+//! counts for that one alone: for none, if it was issued for another.
 
 use crate::pg::xact;
-use crate::store::{LeaseId, LeaseMap, NumberMap, new_map, term};
+use crate::store::{LeaseId, LeaseMap, NumberMap, namespace, new_map, term};
+use fencing_core::admission::Presented;
 use fencing_core::{Code, Error, Token};
 use smallvec::SmallVec;
 
@@ -18,22 +22,59 @@ enum Owner {
 
 struct Entry {
     owner: Owner,
-    /// The savepoint level at which `present` named it.
+    /// The savepoint level at which it was presented for the lease that it was issued for.
     presented: Option<i32>,
+    /// The leases that it was presented for by name, with their savepoint level.
+    named: Vec<(LeaseId, i32)>,
     /// The statements that assigned it inline, with their savepoint level.
     statements: SmallVec<[(u64, i32); 1]>,
+}
+
+impl Entry {
+    fn is_unpresented(&self) -> bool {
+        self.presented.is_none() && self.named.is_empty() && self.statements.is_empty()
+    }
+
+    /// Whether it counts for `lease`, if it was issued for that.
+    fn counts_for(&self, lease: &LeaseId) -> bool {
+        self.presented.is_some() || !self.statements.is_empty() || self.named.iter().any(|(named, _)| named == lease)
+    }
+
+    fn levels(&mut self) -> impl Iterator<Item = &mut i32> {
+        let named = self.named.iter_mut().map(|(_, level)| level);
+        self.presented.iter_mut().chain(named).chain(self.statements.iter_mut().map(|(_, level)| level))
+    }
 }
 
 /// Everything presented now.
 pub struct Presentation {
     tokens: NumberMap<i64, Entry>,
+    /// The tokens of each lease, as they were issued.
     by_lease: LeaseMap<SmallVec<[i64; 2]>>,
+    /// The token that was presented for each lease that was named.
+    by_name: LeaseMap<i64>,
+    /// Names of namespaces that don't exist here: the first is numbered -1, the next -2.
+    unknown: Vec<String>,
+    /// Tokens not looked up yet; some may have been since, or are presented no more.
     unresolved: Vec<i64>,
+    /// What each running statement assigned inline.
+    inline: NumberMap<u64, SmallVec<[i64; 1]>>,
+    /// What open savepoints presented, with their levels, the deepest last: a savepoint's end costs
+    /// what it presented itself, however much the transaction does.
+    nested: Vec<(i32, i64)>,
 }
 
 impl Presentation {
     /// Nothing.
-    pub const EMPTY: Presentation = Presentation { tokens: new_map(), by_lease: new_map(), unresolved: Vec::new() };
+    pub const EMPTY: Presentation = Presentation {
+        tokens: new_map(),
+        by_lease: new_map(),
+        by_name: new_map(),
+        unknown: Vec::new(),
+        unresolved: Vec::new(),
+        inline: new_map(),
+        nested: Vec::new(),
+    };
 
     /// Nothing at all?
     pub fn is_empty(&self) -> bool {
@@ -48,12 +89,21 @@ impl Presentation {
         }
         self.tokens.clear();
         self.by_lease.clear();
+        self.by_name.clear();
+        self.unknown.clear();
         self.unresolved.clear();
+        self.inline.clear();
+        self.nested.clear();
     }
 
-    /// Any token, to name in an error.
-    pub fn any(&self) -> Option<i64> {
-        self.tokens.keys().min().copied()
+    /// What is presented where no token counts for this lease: the one that names it, one of its own
+    /// that names another, or any.
+    pub fn none_of(&self, lease: &LeaseId) -> Presented {
+        let named = self.by_name.get(lease).copied();
+        let own = || self.by_lease.get(lease).and_then(|own| Token::from_bigint(*own.first()?));
+        let any = || self.tokens.keys().min().copied().map(Presented::Foreign);
+        let named = named.map(Presented::Foreign).or_else(|| own().map(Presented::Elsewhere));
+        named.or_else(any).unwrap_or(Presented::Nothing)
     }
 
     /// Is this token presented for the whole transaction already?
@@ -63,8 +113,40 @@ impl Presentation {
 
     /// Presents a token for the transaction, at savepoint level `level`.
     fn present(&mut self, token: i64, level: i32) {
-        let entry = self.entry(token);
-        entry.presented = Some(entry.presented.map_or(level, |earlier| earlier.min(level)));
+        self.entry(token).presented.get_or_insert(level);
+        self.note(token, level);
+    }
+
+    /// Presents a token for one lease. LF013 where another was.
+    fn present_for(&mut self, token: i64, lease: LeaseId, level: i32) -> Result<(), Error> {
+        if let Some(other) = self.other_for(&lease, token) {
+            return Err(second(other, token));
+        }
+        let named = &mut self.entry(token).named;
+        if !named.iter().any(|(other, _)| *other == lease) {
+            named.push((lease.clone(), level));
+            self.by_name.insert(lease, token);
+            self.note(token, level);
+        }
+        Ok(())
+    }
+
+    /// Another token than this that the transaction presents for `lease`, as far as tokens were looked
+    /// up.
+    fn other_for(&self, lease: &LeaseId, token: i64) -> Option<i64> {
+        let issued = self.by_lease.get(lease).map_or(&[][..], SmallVec::as_slice);
+        let mut presented = issued.iter().filter(|other| self.is_presented(**other)).chain(self.by_name.get(lease));
+        presented.find(|other| **other != token).copied()
+    }
+
+    /// The number of a namespace that doesn't exist here.
+    fn unknown(&mut self, name: &str) -> i32 {
+        let known = self.unknown.iter().position(|other| other == name);
+        let at = known.unwrap_or_else(|| {
+            self.unknown.push(name.to_owned());
+            self.unknown.len() - 1
+        });
+        -1 - at as i32
     }
 
     /// Presents a token for one statement and what it causes.
@@ -72,70 +154,104 @@ impl Presentation {
         let statements = &mut self.entry(token).statements;
         if !statements.iter().any(|(s, _)| *s == statement) {
             statements.push((statement, level));
+            self.inline.entry(statement).or_default().push(token);
+            self.note(token, level);
+        }
+    }
+
+    fn note(&mut self, token: i64, level: i32) {
+        if level > 1 {
+            self.nested.push((level, token));
         }
     }
 
     fn entry(&mut self, token: i64) -> &mut Entry {
         self.tokens.entry(token).or_insert_with(|| {
             self.unresolved.push(token);
-            Entry { owner: Owner::Unresolved, presented: None, statements: SmallVec::new() }
+            Entry { owner: Owner::Unresolved, presented: None, named: Vec::new(), statements: SmallVec::new() }
         })
     }
 
     /// The statement has ended, and its inline tokens with it.
     pub fn statement_ended(&mut self, statement: u64) {
-        for entry in self.tokens.values_mut() {
-            entry.statements.retain(|(s, _)| *s != statement);
+        for token in self.inline.remove(&statement).unwrap_or_default() {
+            self.withdraw(token, |entry| entry.statements.retain(|(s, _)| *s != statement));
         }
-        self.drop_unpresented();
     }
 
     /// What a released savepoint presented is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        for entry in self.tokens.values_mut() {
-            for l in entry.presented.iter_mut().chain(entry.statements.iter_mut().map(|(_, l)| l)) {
+        for (at, token) in self.nested.iter_mut().rev().take_while(|(at, _)| *at >= level) {
+            *at = level - 1;
+            for l in self.tokens.get_mut(token).into_iter().flat_map(Entry::levels) {
                 *l = (*l).min(level - 1);
             }
+        }
+        if level <= 2 {
+            self.nested.clear();
         }
     }
 
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
-        for entry in self.tokens.values_mut() {
-            entry.presented = entry.presented.filter(|l| *l < level);
-            entry.statements.retain(|(_, l)| *l < level);
+        while self.nested.last().is_some_and(|(at, _)| *at >= level) {
+            let Some((_, token)) = self.nested.pop() else { break };
+            let Some(entry) = self.tokens.get_mut(&token) else { continue };
+            for (lease, _) in entry.named.extract_if(.., |(_, l)| *l >= level) {
+                self.by_name.remove(&lease);
+            }
+            self.withdraw(token, |entry| {
+                entry.presented = entry.presented.filter(|l| *l < level);
+                entry.statements.retain(|(_, l)| *l < level);
+            });
         }
-        self.drop_unpresented();
     }
 
-    fn drop_unpresented(&mut self) {
-        let before = self.tokens.len();
-        self.tokens.retain(|_, entry| entry.presented.is_some() || !entry.statements.is_empty());
-        if self.tokens.len() == before {
+    /// Takes something back of a token, which is gone if nothing of it is left.
+    fn withdraw(&mut self, token: i64, take_back: impl FnOnce(&mut Entry)) {
+        let Some(entry) = self.tokens.get_mut(&token) else { return };
+        take_back(entry);
+        if !entry.is_unpresented() {
             return;
         }
-        let tokens = &self.tokens;
-        self.unresolved.retain(|token| tokens.contains_key(token));
-        self.by_lease.retain(|_, list| {
-            list.retain(|token| tokens.contains_key(token));
-            !list.is_empty()
-        });
+        if let Some(Owner::Lease(lease)) = self.tokens.remove(&token).map(|entry| entry.owner)
+            && let Some(list) = self.by_lease.get_mut(&lease)
+        {
+            list.retain(|other| *other != token);
+            if list.is_empty() {
+                self.by_lease.remove(&lease);
+            }
+        }
     }
 
-    /// The tokens of this lease among those presented, if all are known; the ones to look up first
-    /// otherwise. `latest` is the lease's latest token: it belongs to the lease without a look-up.
-    fn of_lease(&mut self, lease: &LeaseId, latest: Option<Token>) -> Result<Own, Vec<i64>> {
+    /// The tokens of this lease among those presented; `None` where some must be looked up first.
+    /// `latest` is the lease's latest token: it belongs to the lease without a look-up.
+    fn of_lease(&mut self, lease: &LeaseId, latest: Option<Token>) -> Option<Own> {
         if let Some(latest) = latest.map(Token::to_bigint) {
             self.own(latest, Some(lease.clone()));
         }
-        if !self.unresolved.is_empty() {
-            return Err(self.unresolved.clone());
+        if !self.unresolved().is_empty() {
+            return None;
         }
-        Ok(match self.by_lease.get(lease).map_or(&[][..], SmallVec::as_slice) {
-            [] => Own::Nothing,
-            [one] => Own::One(*one),
-            [a, b, ..] => Own::Several(*a, *b),
+        let issued = self.by_lease.get(lease).map_or(&[][..], SmallVec::as_slice);
+        if self.by_name.is_empty() {
+            return Some(Own::of(issued.iter()));
+        }
+        let counts = |token: &&i64| self.tokens.get(token).is_some_and(|entry| entry.counts_for(lease));
+        let own = Own::of(issued.iter().filter(counts));
+        // One that was presented for this lease and issued for another is no token of it, but a
+        // contradiction to one that is.
+        Some(match (own, self.by_name.get(lease)) {
+            (Own::One(a), Some(b)) if a != *b => Own::Several(a, *b),
+            _ => own,
         })
+    }
+
+    /// The tokens that nobody has looked up yet.
+    fn unresolved(&mut self) -> &[i64] {
+        let tokens = &self.tokens;
+        self.unresolved.retain(|token| tokens.get(token).is_some_and(|entry| entry.owner == Owner::Unresolved));
+        &self.unresolved
     }
 
     /// Records whose token it is, if that is not known yet.
@@ -148,7 +264,6 @@ impl Presentation {
             }
             None => Owner::Nobody,
         };
-        self.unresolved.retain(|other| *other != token);
     }
 }
 
@@ -163,50 +278,100 @@ pub enum Own {
     Several(i64, i64),
 }
 
-/// What this transaction presents for a lease. Looks up whose tokens those are that nobody has asked
-/// about yet, with the transaction's state let go: reading may end in an abort, which needs it.
+impl Own {
+    fn of<'a>(mut tokens: impl Iterator<Item = &'a i64>) -> Own {
+        match (tokens.next(), tokens.next()) {
+            (None, _) => Own::Nothing,
+            (Some(one), None) => Own::One(*one),
+            (Some(a), Some(b)) => Own::Several(*a, *b),
+        }
+    }
+}
+
+/// What this transaction presents for a lease.
 pub fn of_lease(lease: &LeaseId, latest: Option<Token>) -> Own {
     loop {
         match super::with(|t| t.presentation.of_lease(lease, latest)) {
-            Ok(own) => return own,
-            Err(unresolved) => {
-                for token in unresolved {
-                    let owner = lease_of(token);
-                    super::with(|t| t.presentation.own(token, owner));
-                }
-            }
+            Some(own) => return own,
+            None => resolve(),
         }
     }
 }
 
-/// The lease that a token was issued for.
-fn lease_of(token: i64) -> Option<LeaseId> {
-    Token::from_bigint(token).and_then(term::read).map(|term| term.lease)
+/// Looks up whose tokens those are that nobody has asked about yet, with the transaction's state let
+/// go: reading may end in an abort, which needs it.
+fn resolve() {
+    let tokens = super::with(|t| t.presentation.unresolved().to_vec());
+    let leases = term::leases_of(&tokens);
+    super::with(|t| {
+        for (token, lease) in tokens.into_iter().zip(leases) {
+            t.presentation.own(token, lease);
+        }
+    });
 }
 
-/// Presents a token for the transaction. LF013 for a second one of a lease.
-pub fn present(token: i64) -> Result<(), Error> {
-    if super::with(|t| t.presentation.is_presented(token)) {
+/// Presents tokens for the transaction, each for the lease that it was issued for: all of them, or
+/// none and LF013 where two are of one lease. One that was never issued is for the write to reject.
+pub fn present(tokens: &[i64]) -> Result<(), Error> {
+    let mut new: Vec<_> =
+        super::with(|t| tokens.iter().copied().filter(|token| !t.presentation.is_presented(*token)).collect());
+    new.sort_unstable();
+    new.dedup();
+    if new.is_empty() {
         return Ok(());
     }
     // The first one can't contradict any, and needs no look-up.
-    if !super::with(|t| t.presentation.is_empty()) {
-        // One that was never issued is for the write to reject.
-        if let Some(lease) = lease_of(token) {
-            let (a, b) = match of_lease(&lease, None) {
-                Own::Nothing => (token, token),
-                Own::One(a) => (a, a),
-                Own::Several(a, b) => (a, b),
-            };
-            let other = [a, b].into_iter().find(|t| *t != token && super::with(|s| s.presentation.is_presented(*t)));
-            if let Some(other) = other {
-                return Err(Error::new(Code::InvalidPresentation, "a second fencing token of one lease")
-                    .detail(format!("Tokens {other} and {token} were issued for the same lease.")));
-            }
-        }
+    let mut leases = Vec::new();
+    if new.len() > 1 || !super::with(|t| t.presentation.is_empty()) {
+        resolve();
+        leases = term::leases_of(&new);
+        require_one_each(&new, &leases)?;
     }
     let level = xact::nest_level();
-    super::with(|t| t.presentation.present(token, level));
+    super::with(|t| {
+        for token in &new {
+            t.presentation.present(*token, level);
+        }
+        // What isn't known yet is for the write to ask about.
+        for (token, lease) in new.into_iter().zip(leases).filter(|(_, lease)| lease.is_some()) {
+            t.presentation.own(token, lease);
+        }
+    });
     super::distrust_verdicts();
     Ok(())
+}
+
+/// LF013 where one of these tokens is of the same lease as another of them, or as one that was
+/// presented before.
+fn require_one_each(tokens: &[i64], leases: &[Option<LeaseId>]) -> Result<(), Error> {
+    let mut seen = new_map::<&LeaseId, i64>();
+    super::with(|t| {
+        for (token, lease) in tokens.iter().zip(leases).filter_map(|(token, lease)| Some((*token, lease.as_ref()?))) {
+            if let Some(other) = t.presentation.other_for(lease, token).or_else(|| seen.insert(lease, token)) {
+                return Err(second(other, token));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Presents a token for one lease, whether or not it was issued for that, or the namespace exists
+/// here: the write will tell. LF013 for a second token of that lease.
+pub fn present_for(namespace: &str, key: &[u8], token: i64) -> Result<(), Error> {
+    let known = namespace::by_name(namespace).map(|namespace| namespace.id);
+    if !super::with(|t| t.presentation.is_empty()) {
+        resolve();
+    }
+    let level = xact::nest_level();
+    super::with(|t| {
+        let lease = LeaseId::new(known.unwrap_or_else(|| t.presentation.unknown(namespace)), key);
+        t.presentation.present_for(token, lease, level)
+    })?;
+    super::distrust_verdicts();
+    Ok(())
+}
+
+fn second(other: i64, token: i64) -> Error {
+    Error::new(Code::InvalidPresentation, "a second fencing token of one lease")
+        .detail(format!("Tokens {other} and {token} are presented for the same lease."))
 }

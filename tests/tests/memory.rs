@@ -131,6 +131,15 @@ fn many_keys() {
     let present: Vec<_> = tokens.iter().map(|token| format!("SELECT fencing.present({token});")).collect();
     let all = format!("BEGIN; {} UPDATE keyed SET v = v + 1; COMMIT", present.concat());
     scene.stays("many keys", 30, |session| session.run(&all));
+    let tokens = format!("ARRAY{tokens:?}");
+    let all = format!(
+        "BEGIN; SELECT fencing.present_all({tokens}); SAVEPOINT s;
+         SELECT count(fencing.present('jobs', 'key-' || n, ({tokens})[n])) FROM generate_series(1, 400) AS n;
+         SELECT count(fencing.present('nowhere', n::text, n)) FROM generate_series(1, 400) AS n;
+         UPDATE keyed SET v = v + 1; ROLLBACK TO s; UPDATE keyed SET v = v + 1; COMMIT;
+         BEGIN; SELECT fencing.maintain('a test'); UPDATE keyed SET v = v + 1; COMMIT"
+    );
+    scene.stays("many keys at once", 30, |session| session.run(&all));
 }
 
 #[test]
