@@ -14,12 +14,12 @@ mod watch;
 
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
 
-use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, NAME, NAMES, REGCLASS, TEXT};
+use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BOOL, NAME, NAMES, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
 use crate::pg::value::Value;
 use crate::pg::{catalog, report, text, xact};
-use crate::transaction::presentation;
-use crate::{finfo, sql_function};
+use crate::transaction::{presentation, stale};
+use crate::{finfo, sql_function, transaction};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error, key};
@@ -41,6 +41,7 @@ sql_function!(fencing_watch_command, [Arg::Of(pg_sys::PG_DDL_COMMANDOID)], watch
 sql_function!(fencing_keep_guard, [Arg::Of(pg_sys::OIDOID)], watch::keep_guard);
 sql_function!(fencing_should_be_guarded, [TEXT, TEXT], watch::should_be_guarded);
 sql_function!(fencing_present, [BIGINT], present);
+sql_function!(fencing_present_stale, [BOOL], present_stale);
 sql_function!(fencing_assert_current, [BIGINT], assert_current);
 sql_function!(fencing_key_of, [ANY], key_of);
 sql_function!(fencing_guard_definition, [Arg::Of(pg_sys::BYTEAOID)], guard_definition);
@@ -60,6 +61,16 @@ fn present(args: &Args) -> Result<Answer<'static>, Error> {
         );
     }
     presentation::present(token)?;
+    Ok(Answer::Void)
+}
+
+/// `present_stale(to_rows)`: whatever guard asks now is told of a superseded term.
+fn present_stale(args: &Args) -> Result<Answer<'static>, Error> {
+    let to_rows = args.bool(0).ok_or_else(|| Error::null("to_rows"))?;
+    let form = if to_rows { stale::Form::Rows } else { stale::Form::Transaction };
+    let level = xact::nest_level();
+    transaction::with(|t| t.stale.present(form, level));
+    transaction::distrust_verdicts();
     Ok(Answer::Void)
 }
 
