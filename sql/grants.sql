@@ -68,6 +68,11 @@ GRANT EXECUTE ON FUNCTION
     fencing.maintain(text),
     fencing.assert_current(bigint),
     fencing.key_of("any"),
-    fencing.guard_definition(bytea)
+    fencing.guard_definition(bytea),
+    fencing.present_stale(boolean),
+    fencing.base_type(oid),
+    fencing.sample_insert(regclass, regclass, text[]),
+    fencing.prove_tables(regclass),
+    fencing.prove_guard(regclass)
 TO PUBLIC;
 GRANT SELECT ON fencing.guards TO PUBLIC;

@@ -27,15 +27,17 @@ extension_sql_file!("../sql/tables.sql", name = "tables", bootstrap);
 extension_sql_file!("../sql/coordinator.sql", name = "coordinator", requires = ["tables"]);
 extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["coordinator"]);
 extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["guards"]);
+extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["guards"]);
 extension_sql_file!("../sql/watch.sql", name = "watch", requires = ["gaps"]);
 extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
 
 // Editing a script rebuilds the library.
-const _: [&str; 6] = [
+const _: [&str; 7] = [
     include_str!("../sql/tables.sql"),
     include_str!("../sql/coordinator.sql"),
     include_str!("../sql/guards.sql"),
     include_str!("../sql/gaps.sql"),
+    include_str!("../sql/prove.sql"),
     include_str!("../sql/watch.sql"),
     include_str!("../sql/grants.sql"),
 ];

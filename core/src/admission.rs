@@ -50,6 +50,22 @@ pub struct Claim {
     pub takeover_visible: bool,
 }
 
+impl Claim {
+    /// A term that has been superseded, for a lease whose highest accepted term is `fence`, with
+    /// the fence to compare it with: what a stale holder presents. Admitted under no rule.
+    ///
+    /// `None` where there is no such term: no epoch is open.
+    pub fn superseded(fence: Option<Token>, coordinator: Coordinator) -> Option<(Claim, Token)> {
+        let Coordinator::Open(epoch) = coordinator else { return None };
+        // A lease that was never granted has none either: then it is one that has ended.
+        let fence = fence.or_else(|| Token::new(epoch, 1).ok())?;
+        let token = Token::new(fence.epoch(), fence.seq() - 1).unwrap_or(fence);
+        let ended = Some(EndReason::Deleted);
+        let claim = Claim { token, role_permitted: true, ended, expires_at: Instant::MIN, takeover_visible: false };
+        Some((claim, fence))
+    }
+}
+
 /// Everything that admission depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Case {

@@ -57,6 +57,29 @@ fn each_rejection_has_its_code() {
 }
 
 #[test]
+fn a_superseded_term_is_rejected_whatever_the_rules() {
+    let open = Coordinator::Open(EPOCH);
+    let rejected = |fence, coordinator| {
+        let (claim, fence) = Claim::superseded(fence, coordinator).unwrap();
+        for on_missing in [MissingRule::Reject, MissingRule::Admit] {
+            for on_expiry in [ExpiryRule::Reject, ExpiryRule::AcceptUntilSuperseded] {
+                let case = case(Presented::Own(claim));
+                let verdict = admit(&Case { coordinator, fence: Some(fence), on_missing, on_expiry, ..case });
+                assert!(matches!(verdict, Verdict::Rejected(_)), "{verdict:?}");
+            }
+        }
+        code(&Case { coordinator, fence: Some(fence), ..case(Presented::Own(claim)) })
+    };
+    assert_eq!(rejected(Some(token(5)), open), "LF001");
+    assert_eq!(rejected(Some(token(1)), open), "LF003", "nothing is older than the first");
+    assert_eq!(rejected(None, open), "LF003", "never granted");
+    assert_eq!(rejected(Some(Token::new(EPOCH - 1, 5).unwrap()), open), "LF005");
+    for closed in [Coordinator::Closed, Coordinator::LineageChanged] {
+        assert_eq!(Claim::superseded(Some(token(5)), closed), None);
+    }
+}
+
+#[test]
 fn earlier_rules_come_first() {
     let stale = Claim { role_permitted: false, ended: Some(EndReason::Expired), takeover_visible: false, ..claim(4) };
     assert_eq!(code(&case(Presented::Own(stale))), "LF008");

@@ -86,27 +86,31 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
     let coordinator = epoch::coordinator().unwrap_or(Coordinator::Closed);
     let subject = Subject::new(question.namespace, question.key)?;
-    let nothing = transaction::with(|t| t.presentation.is_empty());
-    let malformed = question.inline.filter(|value| *value <= 0);
+    let (nothing, stale) = transaction::with(|t| (t.presents_nothing(), t.stale.is_presented()));
+    let malformed = question.inline.filter(|value| *value <= 0 && !stale);
 
-    let (presented, latest) = if let Some(value) = malformed {
+    let (presented, fence) = if let Some(value) = malformed {
         (Presented::Malformed(value), None)
     } else if nothing || !matches!(coordinator, Coordinator::Open(_)) {
         (Presented::Nothing, None)
     } else {
         if enforce {
-            if let Some(token) = trusted(&subject.lease, question.inline) {
+            if !stale && let Some(token) = trusted(&subject.lease, question.inline) {
                 return Ok((Verdict::Accepted(token), subject));
             }
             fences::lock_shared(&subject.lease);
         }
         let latest = Latest::read(&subject.lease, question.strictness);
-        (presented(&subject.lease, question.inline, latest.as_ref()), latest)
+        let fence = latest.as_ref().map(|latest| latest.token);
+        match Claim::superseded(fence, coordinator).filter(|_| stale) {
+            Some((claim, fence)) => (Presented::Own(claim), Some(fence)),
+            None => (presented(&subject.lease, question.inline, latest.as_ref()), fence),
+        }
     };
     let verdict = admit(&Case {
         coordinator,
         presented,
-        fence: latest.map(|latest| latest.token),
+        fence,
         on_missing: question.on_missing,
         on_expiry: subject.namespace.policy.on_expiry,
         now: clock::now(),

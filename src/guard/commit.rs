@@ -3,7 +3,7 @@
 use crate::pg::table::Access;
 use crate::pg::{clock, xact};
 use crate::store::lease;
-use crate::transaction::{self, fences};
+use crate::transaction::{self, fences, stale};
 use fencing_core::admission::ended_before_commit;
 use fencing_core::{Code, Error};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -24,11 +24,12 @@ pub fn define_settings() {
 
 /// Whether there is anything to do before commit.
 pub fn has_work() -> bool {
-    transaction::with(|t| t.durable || t.fences.any_held())
+    transaction::with(|t| t.durable || t.fences.any_held() || t.stale.is_presented())
 }
 
 /// Checks every term that this transaction wrote under once more; makes an acquisition durable.
 pub fn before_commit() -> Result<(), Error> {
+    stale::require_rolled_back()?;
     recheck()?;
     if transaction::with(|t| t.durable) {
         xact::commit_durably();
@@ -38,6 +39,7 @@ pub fn before_commit() -> Result<(), Error> {
 
 /// As [`before_commit`], and refuses to prepare what must not wait for a second phase.
 pub fn before_prepare() -> Result<(), Error> {
+    stale::require_rolled_back()?;
     let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held()));
     if acquired {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")

@@ -2,7 +2,7 @@
 
 use crate::pg::entry::{Answer, Args};
 use crate::pg::{report, xact};
-use crate::transaction::presentation;
+use crate::transaction::{self, presentation, stale};
 use fencing_core::{Code, Error, name};
 
 /// SQL: `fencing.present(token)`.
@@ -56,4 +56,14 @@ pub fn without_effect(function: &str, hint: &str) -> bool {
         report::warning(&Error::new(Code::NoActiveTransaction, message).hint(hint));
     }
     alone
+}
+
+/// `present_stale(to_rows)`: whatever guard asks now is told of a superseded term.
+pub fn present_stale(args: &Args) -> Result<Answer<'static>, Error> {
+    let to_rows = args.bool(0).ok_or_else(|| Error::null("to_rows"))?;
+    let form = if to_rows { stale::Form::Rows } else { stale::Form::Transaction };
+    let level = xact::nest_level();
+    transaction::with(|t| t.stale.present(form, level));
+    transaction::distrust_verdicts();
+    Ok(Answer::Void)
 }

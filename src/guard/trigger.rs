@@ -167,8 +167,10 @@ unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statem
     }
     // Rows may present what the statement as a whole doesn't; and a foreign key's action may find
     // no row at all. Where there are row triggers, a token that is missing so far is left to them.
-    let rows_decide = !guard.definition.statement_level && (guard.present_column != 0 || xact::in_foreign_key_action());
-    if rows_decide && transaction::with(|t| t.presentation.is_empty()) {
+    let (nothing, left_to_rows) = transaction::with(|t| (t.presents_nothing(), t.stale.is_left_to_rows()));
+    let rows_decide = !guard.definition.statement_level
+        && (guard.present_column != 0 || left_to_rows || xact::in_foreign_key_action());
+    if rows_decide && (nothing || left_to_rows) {
         return Ok(());
     }
     let question = question(statement, &guard.fixed_key, None);
@@ -192,7 +194,7 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         // SAFETY: the caller's: the call's data.
         return unsafe { settle(verdict, &subject, data, statement) }.map(drop);
     }
-    if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presentation.is_empty()) {
+    if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
         return Ok(());
     }
     // SAFETY: the call's relation is open.

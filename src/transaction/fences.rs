@@ -1,5 +1,6 @@
 //! Fences held by this transaction, and the terms accepted under them.
 
+use super::lower;
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
 use crate::store::namespace::Namespace;
@@ -221,13 +222,6 @@ impl Fences {
         if !held.locked && held.accepted.is_none() {
             self.leases.remove(lease);
         }
-    }
-}
-
-/// A level of a savepoint that was released becomes its parent's.
-fn lower(at: Option<&mut i32>, level: i32) {
-    if let Some(at) = at {
-        *at = (*at).min(level - 1);
     }
 }
 

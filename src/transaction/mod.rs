@@ -4,17 +4,21 @@
 pub mod fences;
 pub mod maintenance;
 pub mod presentation;
+pub mod stale;
 
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::xact;
 use fences::Fences;
 use presentation::Presentation;
+use stale::Stale;
 use std::cell::{Cell, RefCell};
 
 /// The transaction's state.
 pub struct Transaction {
     /// Tokens presented.
     pub presentation: Presentation,
+    /// Whether a stale term is presented in place of those.
+    pub stale: Stale,
     /// Fences held and terms accepted under them.
     pub fences: Fences,
     /// Whether the commit must be durable, whatever the session's setting.
@@ -23,7 +27,12 @@ pub struct Transaction {
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::EMPTY, fences: Fences::EMPTY, durable: false }
+        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false }
+    }
+
+    /// Whether a write would be one without a token.
+    pub fn presents_nothing(&self) -> bool {
+        self.presentation.is_empty() && !self.stale.is_presented()
     }
 }
 
@@ -67,6 +76,7 @@ pub fn ended() {
     maintenance::ended();
     in_callback(|t| {
         t.presentation.clear();
+        t.stale = Stale::EMPTY;
         t.fences.clear();
         t.durable = false;
     });
@@ -78,6 +88,7 @@ pub fn savepoint_released() {
     maintenance::reparent(level);
     in_callback(|t| {
         t.presentation.reparent(level);
+        t.stale.reparent(level);
         t.fences.reparent(level);
     });
 }
@@ -89,8 +100,16 @@ pub fn savepoint_rolled_back() {
     maintenance::roll_back(level);
     in_callback(|t| {
         t.presentation.roll_back(level);
+        t.stale.roll_back(level);
         t.fences.roll_back(level);
     });
+}
+
+/// A level of a savepoint that was released becomes its parent's.
+fn lower(at: Option<&mut i32>, level: i32) {
+    if let Some(at) = at {
+        *at = (*at).min(level - 1);
+    }
 }
 
 /// As [`with`], where PostgreSQL calls in the middle of an abort: a panic there would take the server

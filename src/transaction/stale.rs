@@ -1,0 +1,67 @@
+//! A stale presentation: every lease seems to be written under a term that was superseded. For
+//! `prove_guard`, which fires a stale command and rolls it back.
+
+use super::lower;
+use fencing_core::{Code, Error};
+
+/// How a stale term is presented.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// As `present` does: statements see it, and rows.
+    Transaction,
+    /// As an inline token: row triggers alone see it.
+    Rows,
+}
+
+/// The savepoint levels at which a stale term was presented, in either form.
+pub struct Stale {
+    transaction: Option<i32>,
+    rows: Option<i32>,
+}
+
+impl Stale {
+    /// Nothing.
+    pub const EMPTY: Stale = Stale { transaction: None, rows: None };
+
+    /// Presents it, at savepoint level `level`.
+    pub fn present(&mut self, form: Form, level: i32) {
+        let at = match form {
+            Form::Transaction => &mut self.transaction,
+            Form::Rows => &mut self.rows,
+        };
+        *at = Some(at.map_or(level, |earlier| earlier.min(level)));
+    }
+
+    /// Whether every write is a stale one.
+    #[inline]
+    pub fn is_presented(&self) -> bool {
+        self.transaction.is_some() || self.rows.is_some()
+    }
+
+    /// Whether row triggers alone are to see it.
+    pub fn is_left_to_rows(&self) -> bool {
+        self.rows.is_some() && self.transaction.is_none()
+    }
+
+    /// What a released savepoint presented is its parent's.
+    pub fn reparent(&mut self, level: i32) {
+        lower(self.transaction.as_mut(), level);
+        lower(self.rows.as_mut(), level);
+    }
+
+    /// What a rolled back savepoint presented was never presented.
+    pub fn roll_back(&mut self, level: i32) {
+        self.transaction = self.transaction.filter(|l| *l < level);
+        self.rows = self.rows.filter(|l| *l < level);
+    }
+}
+
+/// Nothing that was written in its name ever commits.
+pub fn require_rolled_back() -> Result<(), Error> {
+    if !super::with(|t| t.stale.is_presented()) {
+        return Ok(());
+    }
+    Err(Error::new(Code::StaleTerm, "cannot commit a transaction that presented a stale term")
+        .detail("fencing.present_stale() is for proofs, whose writes are rolled back.")
+        .hint("Roll the transaction back, or to a savepoint before fencing.present_stale()."))
+}
