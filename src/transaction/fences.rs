@@ -8,14 +8,13 @@ use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
 use std::rc::Rc;
 
-/// So many fences of one namespace a transaction locks one by one; then it locks the namespace, so
-/// that no statement exhausts the server's lock table.
+/// So many fences of one namespace a transaction locks one by one, and so many in all; then it locks
+/// whole namespaces, so that no statement exhausts the server's lock table.
 const FENCES_PER_NAMESPACE: usize = 256;
+const FENCES_IN_ALL: usize = 1024;
 
 /// A term that a write of this transaction was accepted under.
 pub struct Accepted {
-    /// The savepoint level whose rollback gives the lock back.
-    level: i32,
     /// The term.
     pub token: Token,
     /// Its namespace, for the rule on expiry and for messages.
@@ -29,9 +28,15 @@ pub struct Accepted {
 /// What is held of one lease.
 #[derive(Default)]
 struct Held {
-    /// The savepoint level at which its fence was locked; `None` where its namespace is.
-    locked: Option<i32>,
+    /// Whether its fence is locked; not where its namespace is.
+    locked: bool,
     accepted: Option<Accepted>,
+}
+
+/// What a savepoint did, to be undone if it is rolled back.
+enum Done {
+    Locked(LeaseId),
+    Accepted(LeaseId),
 }
 
 /// What is locked of one namespace.
@@ -54,14 +59,24 @@ pub struct Fences {
     leases: LeaseMap<Held>,
     namespaces: Vec<NamespaceLocks>,
     acquired: Vec<Acquired>,
+    /// What open savepoints did, with their levels, the deepest last: a savepoint's end costs what it
+    /// did itself, however much the transaction holds.
+    done: Vec<(i32, Done)>,
     /// The savepoint level at which the gate was passed.
     gate: Option<i32>,
+}
+
+/// How a fence is to be locked.
+#[derive(Clone, Copy)]
+enum Lock {
+    Fence,
+    Namespace,
 }
 
 impl Fences {
     /// Nothing.
     pub const fn new() -> Fences {
-        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), gate: None }
+        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), done: Vec::new(), gate: None }
     }
 
     /// Forgets everything, and keeps a little memory for the next transaction.
@@ -73,31 +88,44 @@ impl Fences {
         self.leases.clear();
         self.namespaces.clear();
         self.acquired.clear();
+        self.done.clear();
         self.gate = None;
     }
 
     /// How the fence of `lease` is to be locked, if this transaction doesn't hold it yet.
-    fn missing_lock(&self, lease: &LeaseId) -> Option<Tag> {
-        match self.namespaces.iter().find(|n| n.namespace == lease.namespace) {
-            Some(locks) if locks.whole.is_some() => None,
-            Some(_) if self.leases.get(lease).is_some_and(|held| held.locked.is_some()) => None,
-            Some(locks) if locks.fences >= FENCES_PER_NAMESPACE => Some(Tag::namespace(lease.namespace)),
-            _ => Some(Tag::fence(lease.hash)),
+    fn missing_lock(&self, lease: &LeaseId) -> Option<Lock> {
+        let locks = self.namespaces.iter().find(|n| n.namespace == lease.namespace);
+        if locks.is_some_and(|locks| locks.whole.is_some())
+            || locks.is_some() && self.leases.get(lease).is_some_and(|held| held.locked)
+        {
+            return None;
         }
+        let many = locks.is_some_and(|locks| locks.fences >= FENCES_PER_NAMESPACE)
+            || self.namespaces.iter().map(|locks| locks.fences).sum::<usize>() >= FENCES_IN_ALL;
+        Some(if many { Lock::Namespace } else { Lock::Fence })
     }
 
-    fn locked(&mut self, lease: &LeaseId, level: i32) {
+    fn locked(&mut self, lease: &LeaseId, lock: Lock, level: i32) {
         let known = self.namespaces.iter().position(|n| n.namespace == lease.namespace);
         let known = known.unwrap_or_else(|| {
             self.namespaces.push(NamespaceLocks { namespace: lease.namespace, fences: 0, whole: None });
             self.namespaces.len() - 1
         });
         let locks = &mut self.namespaces[known];
-        if locks.fences >= FENCES_PER_NAMESPACE {
-            locks.whole = Some(level);
-        } else {
-            locks.fences += 1;
-            self.leases.entry(lease.clone()).or_default().locked = Some(level);
+        match lock {
+            Lock::Namespace => locks.whole = Some(level),
+            Lock::Fence => {
+                locks.fences += 1;
+                self.leases.entry(lease.clone()).or_default().locked = true;
+                self.done(level, || Done::Locked(lease.clone()));
+            }
+        }
+    }
+
+    /// Notes what the savepoint of that level did; what none did needs no undoing.
+    fn done(&mut self, level: i32, what: impl FnOnce() -> Done) {
+        if level > 1 {
+            self.done.push((level, what()));
         }
     }
 
@@ -113,8 +141,10 @@ impl Fences {
 
     fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>, user: Oid, level: i32) {
         let held = self.leases.entry(lease.clone()).or_default();
-        let level = held.accepted.as_ref().map_or(level, |earlier| earlier.level);
-        held.accepted = Some(Accepted { level, token, namespace, user, trusted: true });
+        let earlier = held.accepted.replace(Accepted { token, namespace, user, trusted: true });
+        if earlier.is_none() {
+            self.done(level, || Done::Accepted(lease.clone()));
+        }
     }
 
     /// The next write under this lease is to be checked anew.
@@ -146,34 +176,52 @@ impl Fences {
 
     /// What a released savepoint held is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        for held in self.leases.values_mut() {
-            lower(held.locked.as_mut(), level);
-            lower(held.accepted.as_mut().map(|a| &mut a.level), level);
+        for (at, _) in self.done.iter_mut().rev().take_while(|(at, _)| *at >= level) {
+            *at = level - 1;
+        }
+        if level <= 2 {
+            self.done.clear();
+        }
+        for acquired in self.acquired.iter_mut().rev().take_while(|acquired| acquired.level >= level) {
+            acquired.level = level - 1;
         }
         for namespace in &mut self.namespaces {
             lower(namespace.whole.as_mut(), level);
-        }
-        for acquired in &mut self.acquired {
-            lower(Some(&mut acquired.level), level);
         }
         lower(self.gate.as_mut(), level);
     }
 
     /// What a rolled back savepoint locked is locked no more.
     pub fn roll_back(&mut self, level: i32) {
-        self.leases.retain(|_, held| {
-            held.locked = held.locked.filter(|l| *l < level);
-            held.accepted.take_if(|a| a.level >= level);
-            held.locked.is_some() || held.accepted.is_some()
-        });
-        self.acquired.retain(|a| a.level < level);
+        while self.done.last().is_some_and(|(at, _)| *at >= level) {
+            let Some((_, done)) = self.done.pop() else { break };
+            self.undo(&done);
+        }
+        while self.acquired.last().is_some_and(|acquired| acquired.level >= level) {
+            self.acquired.pop();
+        }
         self.gate = self.gate.filter(|l| *l < level);
         for locks in &mut self.namespaces {
             locks.whole = locks.whole.filter(|l| *l < level);
-            let own = |(lease, held): &(&LeaseId, &Held)| lease.namespace == locks.namespace && held.locked.is_some();
-            locks.fences = self.leases.iter().filter(own).count();
         }
         self.namespaces.retain(|locks| locks.fences > 0 || locks.whole.is_some());
+    }
+
+    fn undo(&mut self, done: &Done) {
+        let (Done::Locked(lease) | Done::Accepted(lease)) = done;
+        let Some(held) = self.leases.get_mut(lease) else { return };
+        match done {
+            Done::Locked(_) => {
+                held.locked = false;
+                if let Some(locks) = self.namespaces.iter_mut().find(|n| n.namespace == lease.namespace) {
+                    locks.fences -= 1;
+                }
+            }
+            Done::Accepted(_) => held.accepted = None,
+        }
+        if !held.locked && held.accepted.is_none() {
+            self.leases.remove(lease);
+        }
     }
 }
 
@@ -200,10 +248,14 @@ pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Er
 /// Locks the fence of a lease, shared, until the transaction ends; waits while the lease is being
 /// acquired.
 pub fn lock_shared(lease: &LeaseId) {
-    if let Some(tag) = super::with(|t| t.fences.missing_lock(lease)) {
+    if let Some(lock) = super::with(|t| t.fences.missing_lock(lease)) {
+        let tag = match lock {
+            Lock::Fence => Tag::fence(lease.hash),
+            Lock::Namespace => Tag::namespace(lease.namespace),
+        };
         tag.lock(Mode::Shared);
         let level = xact::nest_level();
-        super::with(|t| t.fences.locked(lease, level));
+        super::with(|t| t.fences.locked(lease, lock, level));
     }
 }
 

@@ -28,13 +28,25 @@ struct Entry {
 pub struct Presentation {
     tokens: NumberMap<i64, Entry>,
     by_lease: LeaseMap<SmallVec<[i64; 2]>>,
+    /// Tokens not looked up yet; some may have been since, or are presented no more.
     unresolved: Vec<i64>,
+    /// What each running statement assigned inline.
+    inline: NumberMap<u64, SmallVec<[i64; 1]>>,
+    /// What open savepoints presented, with their levels, the deepest last: a savepoint's end costs
+    /// what it presented itself, however much the transaction does.
+    nested: Vec<(i32, i64)>,
 }
 
 impl Presentation {
     /// Nothing.
     pub const fn new() -> Presentation {
-        Presentation { tokens: new_map(), by_lease: new_map(), unresolved: Vec::new() }
+        Presentation {
+            tokens: new_map(),
+            by_lease: new_map(),
+            unresolved: Vec::new(),
+            inline: new_map(),
+            nested: Vec::new(),
+        }
     }
 
     /// Nothing at all?
@@ -51,6 +63,8 @@ impl Presentation {
         self.tokens.clear();
         self.by_lease.clear();
         self.unresolved.clear();
+        self.inline.clear();
+        self.nested.clear();
     }
 
     /// Any token, to name in an error.
@@ -67,6 +81,7 @@ impl Presentation {
     fn present(&mut self, token: i64, level: i32) {
         let entry = self.entry(token);
         entry.presented = Some(entry.presented.map_or(level, |earlier| earlier.min(level)));
+        self.note(token, level);
     }
 
     /// Presents a token for one statement and what it causes.
@@ -74,6 +89,14 @@ impl Presentation {
         let statements = &mut self.entry(token).statements;
         if !statements.iter().any(|(s, _)| *s == statement) {
             statements.push((statement, level));
+            self.inline.entry(statement).or_default().push(token);
+            self.note(token, level);
+        }
+    }
+
+    fn note(&mut self, token: i64, level: i32) {
+        if level > 1 {
+            self.nested.push((level, token));
         }
     }
 
@@ -86,42 +109,52 @@ impl Presentation {
 
     /// The statement has ended, and its inline tokens with it.
     pub fn statement_ended(&mut self, statement: u64) {
-        for entry in self.tokens.values_mut() {
-            entry.statements.retain(|(s, _)| *s != statement);
+        for token in self.inline.remove(&statement).unwrap_or_default() {
+            self.withdraw(token, |entry| entry.statements.retain(|(s, _)| *s != statement));
         }
-        self.drop_unpresented();
     }
 
     /// What a released savepoint presented is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        for entry in self.tokens.values_mut() {
-            for l in entry.presented.iter_mut().chain(entry.statements.iter_mut().map(|(_, l)| l)) {
-                *l = (*l).min(level - 1);
+        for (at, token) in self.nested.iter_mut().rev().take_while(|(at, _)| *at >= level) {
+            *at = level - 1;
+            if let Some(entry) = self.tokens.get_mut(token) {
+                for l in entry.presented.iter_mut().chain(entry.statements.iter_mut().map(|(_, l)| l)) {
+                    *l = (*l).min(level - 1);
+                }
             }
+        }
+        if level <= 2 {
+            self.nested.clear();
         }
     }
 
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
-        for entry in self.tokens.values_mut() {
-            entry.presented = entry.presented.filter(|l| *l < level);
-            entry.statements.retain(|(_, l)| *l < level);
+        while self.nested.last().is_some_and(|(at, _)| *at >= level) {
+            let Some((_, token)) = self.nested.pop() else { break };
+            self.withdraw(token, |entry| {
+                entry.presented = entry.presented.filter(|l| *l < level);
+                entry.statements.retain(|(_, l)| *l < level);
+            });
         }
-        self.drop_unpresented();
     }
 
-    fn drop_unpresented(&mut self) {
-        let before = self.tokens.len();
-        self.tokens.retain(|_, entry| entry.presented.is_some() || !entry.statements.is_empty());
-        if self.tokens.len() == before {
+    /// Takes something back of a token, which is gone if nothing of it is left.
+    fn withdraw(&mut self, token: i64, take_back: impl FnOnce(&mut Entry)) {
+        let Some(entry) = self.tokens.get_mut(&token) else { return };
+        take_back(entry);
+        if entry.presented.is_some() || !entry.statements.is_empty() {
             return;
         }
-        let tokens = &self.tokens;
-        self.unresolved.retain(|token| tokens.contains_key(token));
-        self.by_lease.retain(|_, list| {
-            list.retain(|token| tokens.contains_key(token));
-            !list.is_empty()
-        });
+        if let Some(Owner::Lease(lease)) = self.tokens.remove(&token).map(|entry| entry.owner)
+            && let Some(list) = self.by_lease.get_mut(&lease)
+        {
+            list.retain(|other| *other != token);
+            if list.is_empty() {
+                self.by_lease.remove(&lease);
+            }
+        }
     }
 
     /// The tokens of this lease among those presented, if all are known; the ones to look up first
@@ -130,6 +163,8 @@ impl Presentation {
         if let Some(latest) = latest.map(Token::to_bigint) {
             self.own(latest, Some(lease.clone()));
         }
+        let tokens = &self.tokens;
+        self.unresolved.retain(|token| tokens.get(token).is_some_and(|entry| entry.owner == Owner::Unresolved));
         if !self.unresolved.is_empty() {
             return Err(self.unresolved.clone());
         }
@@ -150,7 +185,6 @@ impl Presentation {
             }
             None => Owner::Nobody,
         };
-        self.unresolved.retain(|other| *other != token);
     }
 }
 
