@@ -289,3 +289,39 @@ ALTER TABLE fencing.event ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.guarded ENABLE ALWAYS TRIGGER refuse_direct_write;
 ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_direct_write;
 
+-- Applied by a subscription, rows fire no statement triggers; FOR ALL TABLES publishes these as well.
+CREATE FUNCTION fencing.refuse_applied_row() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_refuse_applied_row';
+COMMENT ON FUNCTION fencing.refuse_applied_row() IS
+    'Trigger of the extension''s own tables: refuses rows that a subscription applies; they are another coordinator''s';
+
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.namespace
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.member
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.lease
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.fence
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.term
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.request
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.epoch
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.event
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.guarded
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.protocol
+    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
+ALTER TABLE fencing.namespace ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.member ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.lease ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.fence ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.term ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.request ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.epoch ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.event ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.guarded ENABLE ALWAYS TRIGGER refuse_applied_row;
+ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_applied_row;

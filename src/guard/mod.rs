@@ -141,3 +141,28 @@ pub unsafe extern "C-unwind" fn fencing_refuse_direct_write(fcinfo: pg_sys::Func
         crate::pg::entry::finish(outcome, fcinfo)
     }
 }
+
+finfo!(fencing_refuse_applied_row);
+/// SQL: `fencing.refuse_applied_row()`: whatever a subscription brings into the extension's own
+/// tables is another coordinator's, and must not be taken for this one's.
+///
+/// # Safety
+/// PostgreSQL calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn fencing_refuse_applied_row(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
+    // SAFETY: PostgreSQL called; this frame holds no destructor.
+    unsafe {
+        let outcome = crate::pg::entry::guarded(|| {
+            if xact::is_apply_worker() {
+                return Err(Error::new(
+                    Code::InsufficientPrivilege,
+                    "a subscription can't write the extension's tables",
+                )
+                .detail("What they say is the publisher's leases and fences, not those of this database.")
+                .hint("Publish the tables that are meant, by name or by schema, instead of all tables."));
+            }
+            trigger::inserted(fcinfo)
+        });
+        crate::pg::entry::finish(outcome, fcinfo)
+    }
+}

@@ -116,6 +116,18 @@ pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionC
     }
 }
 
+/// The row of an INSERT as it came.
+///
+/// # Safety
+/// `fcinfo` must be what PostgreSQL passed.
+pub unsafe fn inserted(fcinfo: pg_sys::FunctionCallInfo) -> Result<Outcome, Error> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
+        Ok(Outcome::Value(Datum::from(passed_tuple(data))))
+    }
+}
+
 /// A guard that only observes warns of a violation and lets the write pass.
 fn or_observe(checked: Result<(), Error>, statement: &Statement) -> Result<(), Error> {
     match checked {
@@ -153,7 +165,10 @@ unsafe fn statement_of<'a>(
         if statement.is_null() {
             let (relation, trigger) = (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger));
             let guard = resolve::of_trigger(&relation, trigger)?;
-            statement = Statement::install(flinfo, guard, xact::is_apply_worker());
+            // Rows that a subscription applies were fenced where they come from. What a trigger
+            // makes of them here was not.
+            let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
+            statement = Statement::install(flinfo, guard, applied);
         }
         Ok(&mut *statement)
     }

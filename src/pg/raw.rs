@@ -6,7 +6,7 @@
 #![expect(missing_docs, reason = "PostgreSQL documents its own functions")]
 
 use pgrx::pg_sys::{
-    Buffer, CommandId, Datum, FullTransactionId, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback,
+    Buffer, CommandId, Datum, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback,
     Oid, Relation, Snapshot, TimestampTz, TransactionId, TupleDesc,
 };
 
@@ -22,6 +22,7 @@ unsafe extern "C-unwind" {
     pub fn GetActiveSnapshot() -> Snapshot;
     pub fn InNoForceRLSOperation() -> bool;
     pub fn IsLogicalWorker() -> bool;
+    pub fn pg_trigger_depth(fcinfo: FunctionCallInfo) -> Datum;
     pub fn MemoryContextRegisterResetCallback(context: MemoryContext, callback: *mut MemoryContextCallback);
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE) -> bool;

@@ -124,3 +124,9 @@ pub fn is_apply_worker() -> bool {
     // SAFETY: reads a static of this backend.
     unsafe { raw::IsLogicalWorker() }
 }
+
+/// Whether the trigger that runs was fired by what another trigger does.
+pub fn in_nested_trigger() -> bool {
+    // SAFETY: reads a static of this backend, and no argument.
+    unsafe { raw::pg_trigger_depth(std::ptr::null_mut()).value() > 1 }
+}

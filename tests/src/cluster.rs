@@ -180,6 +180,15 @@ pub fn send(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
+/// Waits for what other processes bring about.
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !happened() {
+        assert!(since.elapsed() < PATIENCE, "it does not happen: {what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
 /// Runs a command that must succeed, and gives its output.
 pub fn run(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
