@@ -5,7 +5,7 @@ pub mod fences;
 pub mod presentation;
 
 use crate::pg::backend::{Backend, BackendCell};
-use crate::pg::xact;
+use crate::pg::{mutant, xact};
 use fences::Fences;
 use presentation::Presentation;
 use std::cell::{Cell, RefCell};
@@ -62,8 +62,11 @@ pub fn statement_ended(statement: u64) {
 /// The transaction has ended, or been prepared.
 pub fn ended() {
     distrust_verdicts();
+    let forget = !mutant::without("transaction");
     in_callback(|t| {
-        t.presentation.clear();
+        if forget {
+            t.presentation.clear();
+        }
         t.fences.clear();
         t.durable = false;
     });
@@ -82,8 +85,11 @@ pub fn savepoint_released() {
 pub fn savepoint_rolled_back() {
     distrust_verdicts();
     let level = xact::nest_level();
+    let forget = !mutant::without("savepoint");
     in_callback(|t| {
-        t.presentation.roll_back(level);
+        if forget {
+            t.presentation.roll_back(level);
+        }
         t.fences.roll_back(level);
     });
 }
