@@ -5,7 +5,7 @@
 # fencing_regress_*, and drops them.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-for part in lib postgres regress; do
+for part in lib postgres regress ways; do
   # shellcheck source=/dev/null
   . "$here/$part.sh"
 done
@@ -24,9 +24,18 @@ cleanup() {
   for name in $(regress_names sql ''); do
     psql -X -q -d postgres -c "SET client_min_messages = warning" -c "DROP DATABASE IF EXISTS \"fencing_regress_$name\"" || true
   done
+  ways_clean
   rm -rf "$work"
 }
 trap cleanup EXIT
 regress_all sql "$work" '' "$(regress_driver sql)" --bindir="$PG_BINDIR"
-say "$REGRESS_PASSED passed, $REGRESS_FAILED failed"
-[ "$REGRESS_FAILED" -eq 0 ]
+rm -rf "$WAYS_OUT"
+ways_prepare
+ways_each way_check ''
+passed=$(find "$WAYS_OUT" -name '*.out' | wc -l)
+failed=$(find "$WAYS_OUT" -name '*.diff' | wc -l)
+[ "$failed" -eq 0 ] || ways_differences
+passed=$((REGRESS_PASSED + passed - failed))
+failed=$((REGRESS_FAILED + failed))
+say "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

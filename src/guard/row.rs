@@ -4,7 +4,7 @@ use super::check::check;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
-use crate::pg::{report, xact};
+use crate::pg::{mutant, report, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
@@ -71,7 +71,8 @@ unsafe fn inline_token(
         return Ok(None);
     }
     // SAFETY: the caller's: tuples of this descriptor.
-    if let Some(stored) = old.and_then(|old| unsafe { bigint(old, guard.present_column, descriptor) }) {
+    let stored = old.and_then(|old| unsafe { bigint(old, guard.present_column, descriptor) });
+    if let Some(stored) = stored.filter(|_| !mutant::without("inline_stored")) {
         let name = guard.definition.present_column.as_deref().unwrap_or_default();
         return Err(Error::new(Code::InvalidPresentation, format!("stored value in inline column \"{name}\""))
             .detail(format!("The row holds {stored} there. What can be read back from a row is no presentation."))
@@ -80,7 +81,7 @@ unsafe fn inline_token(
     // SAFETY: as above.
     let Some(token) = (unsafe { bigint(row, guard.present_column, descriptor) }) else { return Ok(None) };
     // With a default, nobody can tell the client's token from the default's.
-    if guard.present_has_default {
+    if guard.present_has_default && !mutant::without("inline_default") {
         return Ok(None);
     }
     if token > 0 {
@@ -116,6 +117,10 @@ unsafe fn check_columns(
     inline: Option<i64>,
 ) -> Result<Option<Token>, Error> {
     // SAFETY: the caller's: tuples of this descriptor.
+    if mutant::without("null_key") && unsafe { has_null_key(statement, row, descriptor) } {
+        return Ok(None);
+    }
+    // SAFETY: as above.
     let moves = unsafe {
         read_key(statement, row, descriptor, |s| &mut s.row_key)?;
         match old {
@@ -138,7 +143,11 @@ unsafe fn check_columns(
         // SAFETY: as above.
         let old_key = unsafe { key_text(statement, old, descriptor) };
         // SAFETY: as above.
-        let (left, entered) = unsafe { (ask(data, statement, &old_key, None)?, ask(data, statement, &key, None)?) };
+        let (left, entered) = unsafe {
+            let mut ask =
+                |key: &[u8], name| if mutant::without(name) { Ok(None) } else { ask(data, statement, key, None) };
+            (ask(&old_key, "old_key")?, ask(&key, "new_key")?)
+        };
         let known = |token: i64| [left, entered].iter().flatten().any(|t| t.to_bigint() == token);
         if let Some(token) = inline.filter(|token| !known(*token)) {
             // SAFETY: as above.
@@ -197,6 +206,12 @@ unsafe fn read_key(
     }
     *buffer(statement) = key;
     Ok(())
+}
+
+/// Whether a key column of `tuple` is NULL. For the mutant alone: nothing else may let such a row pass.
+unsafe fn has_null_key(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> bool {
+    // SAFETY: the caller's: a tuple of this descriptor.
+    statement.guard.key_columns.iter().any(|&(number, _)| unsafe { column(tuple, number, descriptor) }.is_none())
 }
 
 fn null_key(statement: &Statement, number: i32) -> Error {
@@ -263,11 +278,12 @@ unsafe fn stamp(
     let mut n = 0;
     // SAFETY: the caller's: tuples of this descriptor; the arrays have room for both columns.
     unsafe {
-        if guard.present_column != 0 && bigint(row, guard.present_column, descriptor).is_some() {
+        let presents = guard.present_column != 0 && bigint(row, guard.present_column, descriptor).is_some();
+        if presents && !mutant::without("inline_null") {
             columns[n] = guard.present_column;
             n += 1;
         }
-        if guard.token_column != 0 {
+        if guard.token_column != 0 && !mutant::without("stamp") {
             let stored = match accepted {
                 Some(token) => Some(token.to_bigint()),
                 None => old.and_then(|old| bigint(old, guard.token_column, descriptor)),

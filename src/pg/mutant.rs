@@ -1,5 +1,5 @@
-//! Counter-measures that a test may switch off, one at a time, to see that it fails without. A
-//! release build has none of it.
+//! Counter-measures that a test may switch off, to see that it fails without: one, or several joined
+//! by `+` where each of them is enough. A release build has none of it.
 
 #[cfg(feature = "mutants")]
 pub use on::*;
@@ -22,7 +22,7 @@ mod on {
     pub fn define() {
         GucRegistry::define_string_guc(
             c"fencing.test_without",
-            c"Names a counter-measure that is switched off. Exists in test builds only.",
+            c"Names the counter-measures that are switched off, joined by +. Exists in test builds only.",
             c"",
             &WITHOUT,
             GucContext::Suset,
@@ -32,6 +32,9 @@ mod on {
 
     /// Whether this counter-measure is switched off.
     pub fn without(counter_measure: &str) -> bool {
-        WITHOUT.get().is_some_and(|name| name.to_bytes() == counter_measure.as_bytes())
+        let named = |names: CString| {
+            names.to_bytes().split(|byte| *byte == b'+').any(|name| name == counter_measure.as_bytes())
+        };
+        WITHOUT.get().is_some_and(named)
     }
 }

@@ -6,8 +6,8 @@
 #![expect(missing_docs, reason = "PostgreSQL documents its own functions")]
 
 use pgrx::pg_sys::{
-    Buffer, CommandId, Datum, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback,
-    Oid, Relation, Snapshot, TimestampTz, TransactionId, TupleDesc,
+    Buffer, CommandId, Datum, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext,
+    MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId, TupleDesc,
 };
 
 unsafe extern "C-unwind" {

@@ -121,8 +121,11 @@ pub fn in_foreign_key_action() -> bool {
 
 /// Whether this is a worker that applies a subscription.
 pub fn is_apply_worker() -> bool {
-    // SAFETY: reads a static of this backend.
-    unsafe { raw::IsLogicalWorker() }
+    // SAFETY: reads statics of this backend.
+    unsafe {
+        let replica = || pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32;
+        raw::IsLogicalWorker() || super::mutant::without("apply_worker") && replica()
+    }
 }
 
 /// Whether the trigger that runs was fired by what another trigger does.

@@ -76,14 +76,8 @@ enum Lock {
 
 impl Fences {
     /// Nothing.
-<<<<<<< HEAD
     pub const EMPTY: Fences =
         Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), done: Vec::new(), gate: None };
-=======
-    pub const fn new() -> Fences {
-        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), done: Vec::new(), gate: None }
-    }
->>>>>>> 82f6a00
 
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
@@ -212,27 +206,6 @@ impl Fences {
         }
         self.namespaces.retain(|locks| locks.fences > 0 || locks.whole.is_some());
     }
-<<<<<<< HEAD
-=======
-
-    fn undo(&mut self, done: &Done) {
-        let (Done::Locked(lease) | Done::Accepted(lease)) = done;
-        let Some(held) = self.leases.get_mut(lease) else { return };
-        match done {
-            Done::Locked(_) => {
-                held.locked = false;
-                if let Some(locks) = self.namespaces.iter_mut().find(|n| n.namespace == lease.namespace) {
-                    locks.fences -= 1;
-                }
-            }
-            Done::Accepted(_) => held.accepted = None,
-        }
-        if !held.locked && held.accepted.is_none() {
-            self.leases.remove(lease);
-        }
-    }
-}
->>>>>>> 82f6a00
 
     fn undo(&mut self, done: &Done) {
         let (Done::Locked(lease) | Done::Accepted(lease)) = done;

@@ -7,7 +7,7 @@ pub mod presentation;
 pub mod stale;
 
 use crate::pg::backend::{Backend, BackendCell};
-use crate::pg::xact;
+use crate::pg::{mutant, xact};
 use fences::Fences;
 use presentation::Presentation;
 use stale::Stale;
@@ -74,8 +74,11 @@ pub fn statement_ended(statement: u64) {
 pub fn ended() {
     distrust_verdicts();
     maintenance::ended();
+    let forget = !mutant::without("transaction");
     in_callback(|t| {
-        t.presentation.clear();
+        if forget {
+            t.presentation.clear();
+        }
         t.stale = Stale::EMPTY;
         t.fences.clear();
         t.durable = false;
@@ -98,8 +101,11 @@ pub fn savepoint_rolled_back() {
     distrust_verdicts();
     let level = xact::nest_level();
     maintenance::roll_back(level);
+    let forget = !mutant::without("savepoint");
     in_callback(|t| {
-        t.presentation.roll_back(level);
+        if forget {
+            t.presentation.roll_back(level);
+        }
         t.stale.roll_back(level);
         t.fences.roll_back(level);
     });

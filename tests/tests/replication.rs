@@ -196,9 +196,7 @@ fn a_trigger_of_the_subscriber_is_not_the_subscription() {
     );
     scene.subscribe("");
     scene.write("INSERT INTO t VALUES (1, 'one')");
-    until("the subscription fails", || {
-        scene.to.get("SELECT apply_error_count > 0 FROM pg_stat_subscription_stats")
-    });
+    until("the subscription fails", || scene.to.get("SELECT apply_error_count > 0 FROM pg_stat_subscription_stats"));
     assert_eq!(scene.to.get::<i64>("SELECT (SELECT count(*) FROM t) + (SELECT count(*) FROM derived)"), 0);
     // It may present a token, as anyone.
     let token = scene.to.acquire("d", "x").granted();
@@ -230,7 +228,9 @@ fn leases_and_fences_are_not_replicated() {
     assert_eq!(scene.to.get::<String>(own), before);
     // Nor without a first copy, where each change is applied as it comes.
     scene.to.run("ALTER SUBSCRIPTION copy DISABLE");
-    until("the subscription rests", || scene.to.get("SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL"));
+    until("the subscription rests", || {
+        scene.to.get("SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL")
+    });
     scene.to.run("ALTER SUBSCRIPTION copy SET (slot_name = NONE); DROP SUBSCRIPTION copy");
     scene.from.run("SELECT pg_create_logical_replication_slot('only_changes', 'pgoutput')");
     let socket = scene.publisher.socket();

@@ -42,7 +42,8 @@ fn scene(keys: i64) -> Scene {
 impl Scene {
     /// Presents the tokens of the first `n` keys.
     fn present(&mut self, n: i64) {
-        let presented: i64 = self.session.get(&format!("SELECT count(fencing.present(token)) FROM token WHERE id <= {n}"));
+        let presented: i64 =
+            self.session.get(&format!("SELECT count(fencing.present(token)) FROM token WHERE id <= {n}"));
         assert_eq!(presented, n);
     }
 
@@ -165,9 +166,8 @@ fn many_namespaces() {
     assert!(locks < 1100, "{locks} locks");
     let mut other = scene.cluster.connect();
     for (n, key) in [(1, 1), (5, 200), (6, 1), (NAMESPACES, 1), (NAMESPACES, 200)] {
-        let take = format!(
-            "SET fencing.test_clock_offset = '1 h'; SELECT status FROM fencing.acquire('n{n}', '{key}', 'y')"
-        );
+        let take =
+            format!("SET fencing.test_clock_offset = '1 h'; SELECT status FROM fencing.acquire('n{n}', '{key}', 'y')");
         let (set, take) = take.split_once("; ").unwrap();
         other.run(set);
         assert_eq!(other.get::<String>(take), "blocked", "n{n}/{key}");

@@ -1,0 +1,14 @@
+-- way: UPDATE of an unguarded parent's key, ON UPDATE CASCADE into the guarded table
+-- PostgreSQL: updates the child's rows by a query of its own; fires the child's triggers
+-- fencing: refused, LF001
+-- area: foreign keys
+-- without: row
+CREATE TABLE parent (id int PRIMARY KEY);
+CREATE TABLE item (owner text, parent int REFERENCES parent ON UPDATE CASCADE);
+INSERT INTO parent VALUES (1), (2);
+INSERT INTO item VALUES ('a', 1), ('a', 2);
+CALL guard('item', key_columns => '{owner}');
+CALL takeover();
+SELECT rightful('UPDATE parent SET id = 10 WHERE id = 1');
+SELECT stale('UPDATE parent SET id = 20 WHERE id = 2');
+SELECT * FROM item;
