@@ -19,7 +19,7 @@ pub use commit::{before_commit, before_prepare, define_settings, has_work};
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, Outcome, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
 use crate::pg::value::Value;
-use crate::pg::{catalog, mutant, text};
+use crate::pg::{catalog, mutant, text, xact};
 use crate::{finfo, sql_function};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
