@@ -58,6 +58,9 @@ TRUNCATE doc;
 INSERT INTO doc VALUES (3, 'without', 42);
 \set VERBOSITY default
 SELECT * FROM show();
+-- And recorded, with the write.
+SELECT kind, n.name || '/' || e.key AS lease, masked(e.detail ->> 'sqlstate'), masked(e.detail ->> 'detail')
+  FROM fencing.event AS e JOIN fencing.namespace AS n ON n.id = e.namespace ORDER BY e.id;
 -- No warning under the current token; and no lock is held that would keep a takeover out.
 BEGIN;
 SELECT present('new');

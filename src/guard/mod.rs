@@ -6,6 +6,7 @@ mod commit;
 mod declare;
 mod grants;
 mod maintain;
+mod observe;
 mod present;
 mod protect;
 mod resolve;

@@ -1,10 +1,11 @@
 //! The check of one row.
 
 use super::check::check;
+use super::observe;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
-use crate::pg::{mutant, report, xact};
+use crate::pg::{mutant, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
@@ -30,7 +31,7 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
         } else {
             match accepted(data, statement, descriptor, row, old) {
                 Err(violation) if statement.guard.definition.observe => {
-                    report::warning_once(&violation);
+                    observe::violation(&violation, None);
                     None
                 }
                 accepted => accepted?,

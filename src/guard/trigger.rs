@@ -2,12 +2,13 @@
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
 use super::check::{Question, Strictness, Subject, check};
+use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger};
-use crate::pg::{mutant, raw, report, xact};
+use crate::pg::{mutant, raw, xact};
 use crate::transaction::maintenance;
 use crate::{finfo, transaction};
 use fencing_core::admission::{MissingRule, Rejection, Verdict};
@@ -137,7 +138,7 @@ pub unsafe fn inserted(fcinfo: pg_sys::FunctionCallInfo) -> Result<Outcome, Erro
 fn or_observe(checked: Result<(), Error>, statement: &Statement) -> Result<(), Error> {
     match checked {
         Err(violation) if statement.guard.definition.observe => {
-            report::warning_once(&violation);
+            observe::violation(&violation, None);
             Ok(())
         }
         checked => checked,
@@ -254,7 +255,12 @@ pub unsafe fn settle(
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
             let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            Err(why.error(&subject.describe(), Some(&table)))
+            let error = why.error(&subject.describe(), Some(&table));
+            if statement.guard.definition.observe {
+                observe::violation(&error, Some(&subject.lease));
+                return Ok(None);
+            }
+            Err(error)
         }
     }
 }

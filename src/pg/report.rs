@@ -77,8 +77,9 @@ thread_local! {
     static WARNED: RefCell<(i64, Vec<(Code, String)>)> = RefCell::default();
 }
 
-/// As [`warning`], once for each kind of error while one statement of the client runs.
-pub fn warning_once(error: &Error) {
+/// As [`warning`], once for each kind of error while one statement of the client runs: whether it was
+/// this time.
+pub fn warning_once(error: &Error) -> bool {
     // SAFETY: reads a static of this backend.
     let statement = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
     let first = WARNED.with_borrow_mut(|(of, warned)| {
@@ -95,6 +96,7 @@ pub fn warning_once(error: &Error) {
     if first {
         warning(error);
     }
+    first
 }
 
 /// Sends `error` to the client as a WARNING and goes on.
