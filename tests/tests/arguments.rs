@@ -93,6 +93,15 @@ fn values(of: &str, token: i64) -> Vec<String> {
             "'{generated}'",
             "'{\"\"}'",
         ],
+        "text[]" => &[
+            "(SELECT definition FROM fencing.guarded LIMIT 1)",
+            "'{}'",
+            "'{NULL}'",
+            "'{1,jobs,key,a}'",
+            "'{{a,b},{c,d}}'",
+            "array_fill('x'::text, '{1000}')",
+        ],
+        "oid" => &["'t'::regclass", "'guarded'::regclass", "'part'::regclass", "0", "1", "4294967295"],
         "fencing.expiry_rule" => &["'reject'", "'accept_until_superseded'"],
         "fencing.fence_kind" => &["'lease'", "'destination'"],
         "fencing.missing_rule" => &["'reject'", "'admit'"],
@@ -132,6 +141,7 @@ fn functions(session: &mut Client, token: i64) -> Vec<Function> {
     let sql = "SELECT proname::text, ARRAY(SELECT format_type(a, NULL) FROM unnest(proargtypes) AS a),
                       coalesce(proargnames, '{}'), pronargdefaults::int
                  FROM pg_proc WHERE pronamespace = 'fencing'::regnamespace AND prorettype <> 'trigger'::regtype
+                  AND prorettype <> 'event_trigger'::regtype AND 'pg_ddl_command'::regtype <> ALL (proargtypes)
                 ORDER BY 1";
     let rows = session.query(sql, &[]).unwrap();
     let functions = rows.iter().map(|row| {
@@ -265,6 +275,8 @@ fn null_is_an_error() {
         let expected = match function.name.as_str() {
             "present" | "present_all" => "LF013",
             "key_of" => "23502",
+            // Parts of the watch, which never raises an error, and of prove_guard.
+            "keep_guard" | "should_be_guarded" | "base_type" | "sample_insert" => "00000",
             _ => "22004",
         };
         assert_eq!(session.code(&call), expected, "{call}");
