@@ -35,7 +35,8 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
             let statement = match statement_of(fcinfo, data, "row") {
-                Err(_) if mutant::without("missing_column") => {
+                // A guard that can't be understood lets nothing pass but maintenance.
+                Err(_) if maintenance::is_on() || mutant::without("missing_column") => {
                     return Ok(Outcome::Value(Datum::from(passed_tuple(data))));
                 }
                 statement => statement?,
