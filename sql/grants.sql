@@ -71,6 +71,7 @@ GRANT EXECUTE ON FUNCTION
     fencing.guard_definition(bytea),
     fencing.present_stale(boolean),
     fencing.base_type(oid),
+    fencing.enforcement_gaps(),
     fencing.sample_insert(regclass, regclass, text[]),
     fencing.prove_tables(regclass),
     fencing.prove_guard(regclass)

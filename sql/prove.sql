@@ -7,19 +7,6 @@ CREATE FUNCTION fencing.present_stale(to_rows boolean)
 COMMENT ON FUNCTION fencing.present_stale(boolean) IS
     'For fencing.prove_guard: until it is rolled back, this transaction presents a superseded term to every guard (to_rows: to row triggers alone), and can''t commit. Makes writes be rejected, and lets none pass';
 
-CREATE FUNCTION fencing.base_type(type oid)
-    RETURNS oid LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    WITH RECURSIVE d AS (
-        SELECT t.oid, t.typtype, t.typbasetype FROM pg_catalog.pg_type AS t WHERE t.oid OPERATOR(pg_catalog.=) $1
-        UNION ALL
-        SELECT t.oid, t.typtype, t.typbasetype
-          FROM d JOIN pg_catalog.pg_type AS t ON t.oid OPERATOR(pg_catalog.=) d.typbasetype
-         WHERE d.typtype OPERATOR(pg_catalog.=) 'd'
-    )
-    SELECT d.oid FROM d WHERE d.typtype OPERATOR(pg_catalog.<>) 'd'
-$$;
-COMMENT ON FUNCTION fencing.base_type(oid) IS 'Internal: what a domain is made of; any other type itself';
-
 CREATE FUNCTION fencing.sample_insert(target regclass, leaf regclass, key_columns text[])
     RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
     WITH RECURSIVE up AS (
@@ -30,7 +17,14 @@ CREATE FUNCTION fencing.sample_insert(target regclass, leaf regclass, key_column
     ), bound AS (
         -- The first value of each list, and each range's lower bound; of the deepest level that has one.
         SELECT DISTINCT ON (a.attname) a.attname,
-               CASE WHEN pg_catalog.left(b.token[1], 1) OPERATOR(pg_catalog.=) ''''
+               CASE WHEN b.token[1] OPERATOR(pg_catalog.=) 'MINVALUE'
+                    THEN COALESCE((SELECT v.lowest
+                           FROM (VALUES ('pg_catalog.int2', '-32768'), ('pg_catalog.int4', '-2147483648'),
+                                        ('pg_catalog.int8', '-9223372036854775808'), ('pg_catalog.text', ' '),
+                                        ('pg_catalog.varchar', ' '), ('pg_catalog.bpchar', ' '),
+                                        ('pg_catalog.uuid', '00000000-0000-0000-0000-000000000000')) AS v (type, lowest)
+                          WHERE v.type::pg_catalog.regtype OPERATOR(pg_catalog.=) fencing.base_type(a.atttypid)), '-Infinity')
+                    WHEN pg_catalog.left(b.token[1], 1) OPERATOR(pg_catalog.=) ''''
                     THEN pg_catalog.replace(pg_catalog.substr(b.token[1], 2, pg_catalog.length(b.token[1]) OPERATOR(pg_catalog.-) 2), '''''', '''')
                     ELSE b.token[1] END AS value
           FROM up
@@ -45,7 +39,7 @@ CREATE FUNCTION fencing.sample_insert(target regclass, leaf regclass, key_column
            AND a.attnum OPERATOR(pg_catalog.=) p.partattrs[(b.n OPERATOR(pg_catalog.-) 1)::pg_catalog.int4]
          WHERE b.n OPERATOR(pg_catalog.<=) CASE WHEN p.partstrat OPERATOR(pg_catalog.=) 'l' THEN 1 ELSE p.partnatts END
            AND p.partstrat OPERATOR(pg_catalog.<>) 'h'
-           AND b.token[1] OPERATOR(pg_catalog.<>) ALL (ARRAY['NULL', 'MINVALUE'])
+           AND b.token[1] OPERATOR(pg_catalog.<>) 'NULL'
          ORDER BY a.attname, up.level
     ), filled AS (
         SELECT a.attnum, pg_catalog.quote_ident(a.attname) AS name,
@@ -148,7 +142,7 @@ BEGIN
                   JOIN pg_catalog.pg_namespace AS pn ON pn.oid OPERATOR(pg_catalog.=) pc.relnamespace
                  WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid ORDER BY i.inhseqno LIMIT 1) AS parent,
                -- The partitions whose bounds an INSERT is made to fit; itself, for what has none.
-               COALESCE((SELECT pg_catalog.array_agg(l.oid ORDER BY l.oid)
+               COALESCE((SELECT (pg_catalog.array_agg(l.oid ORDER BY l.oid))[1:8]
                   FROM down JOIN pg_catalog.pg_class AS l ON l.oid OPERATOR(pg_catalog.=) down.descendant
                  WHERE c.relkind OPERATOR(pg_catalog.=) 'p' AND down.oid OPERATOR(pg_catalog.=) c.oid
                    AND l.relkind OPERATOR(pg_catalog.=) 'r'), ARRAY[c.oid]) AS leaves,
@@ -185,7 +179,7 @@ BEGIN
             FOREACH leaf IN ARRAY part.leaves LOOP
                 row_at := NULL;
                 fired := false;
-                command := 'write';
+                command := 'proof';
                 BEGIN
                     PERFORM pg_catalog.set_config('lock_timeout', '500ms', true);
                     PERFORM pg_catalog.set_config('client_min_messages', 'error', true);
@@ -194,7 +188,7 @@ BEGIN
                         command := 'DELETE of no row';
                         EXECUTE pg_catalog.format('DELETE FROM %s WHERE false', probe.through);
                     ELSE
-                        command := 'look for a row';
+                        command := 'search for a row';
                         EXECUTE pg_catalog.format(
                             'SELECT t.tableoid, t.ctid FROM %s%s AS t%s LIMIT 1 FOR UPDATE SKIP LOCKED',
                             CASE WHEN part.kind OPERATOR(pg_catalog.=) 'p' THEN '' ELSE 'ONLY ' END, part.name,
@@ -204,7 +198,7 @@ BEGIN
                               HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 0))
                            INTO row_table, row_at;
                         IF row_at IS NULL AND probe.through OPERATOR(pg_catalog.<>) part.name AND NOT part.relispartition THEN
-                            RAISE EXCEPTION USING ERRCODE = 'no_data_found', MESSAGE = 'it has none';
+                            RAISE EXCEPTION USING ERRCODE = 'no_data_found', MESSAGE = 'there is none';
                         ELSIF row_at IS NULL THEN
                             command := 'INSERT';
                             EXECUTE pg_catalog.format('INSERT INTO %s %s', probe.through,
@@ -243,7 +237,7 @@ BEGIN
                         outcome := 'accepted';
                         why := pg_catalog.format('a stale %s passed every trigger, and failed at a constraint alone: %s', command, SQLERRM);
                     ELSE
-                        why := pg_catalog.format('%s failed otherwise: %s: %s', command, SQLSTATE, SQLERRM);
+                        why := pg_catalog.format('the %s failed: %s: %s', command, SQLSTATE, SQLERRM);
                     END IF;
                     IF probe.through OPERATOR(pg_catalog.<>) part.name THEN
                         why := pg_catalog.format('through %s: %s', probe.through, why);

@@ -27,7 +27,7 @@ extension_sql_file!("../sql/tables.sql", name = "tables", bootstrap);
 extension_sql_file!("../sql/coordinator.sql", name = "coordinator", requires = ["tables"]);
 extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["coordinator"]);
 extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["guards"]);
-extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["guards"]);
+extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["gaps"]);
 extension_sql_file!("../sql/watch.sql", name = "watch", requires = ["gaps"]);
 extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
 
