@@ -78,9 +78,11 @@ DECLARE
     row_table pg_catalog.oid;
     row_at pg_catalog.tid;
     fired pg_catalog.bool;
+    blocked pg_catalog.bool;
     written pg_catalog.int8;
     failed_schema pg_catalog.text;
     failed_table pg_catalog.text;
+    own record;       -- whether the error is the table's own
     outcome pg_catalog.text;
     why pg_catalog.text;
 BEGIN
@@ -141,6 +143,7 @@ BEGIN
                   JOIN pg_catalog.pg_class AS pc ON pc.oid OPERATOR(pg_catalog.=) i.inhparent
                   JOIN pg_catalog.pg_namespace AS pn ON pn.oid OPERATOR(pg_catalog.=) pc.relnamespace
                  WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid ORDER BY i.inhseqno LIMIT 1) AS parent,
+               (SELECT pg_catalog.array_agg(down.descendant) FROM down WHERE down.oid OPERATOR(pg_catalog.=) c.oid) AS family,
                -- The partitions whose bounds an INSERT is made to fit; itself, for what has none.
                COALESCE((SELECT (pg_catalog.array_agg(l.oid ORDER BY l.oid))[1:8]
                   FROM down JOIN pg_catalog.pg_class AS l ON l.oid OPERATOR(pg_catalog.=) down.descendant
@@ -218,21 +221,26 @@ BEGIN
                     RAISE EXCEPTION USING MESSAGE = 'written';
                 EXCEPTION WHEN OTHERS THEN
                     GET STACKED DIAGNOSTICS failed_schema = SCHEMA_NAME, failed_table = TABLE_NAME;
+                    -- What a trigger writes elsewhere has a guard, or constraints, of its own.
+                    SELECT COALESCE(pg_catalog.bool_or(pg_catalog.strpos(SQLERRM, pg_catalog.format('"%s.%s"', n.nspname, c.relname))
+                               OPERATOR(pg_catalog.>) 0), false)
+                           OR pg_catalog.strpos(SQLERRM, ' for table "') OPERATOR(pg_catalog.=) 0 AS guard,
+                           COALESCE(pg_catalog.bool_or(c.relkind OPERATOR(pg_catalog.=) 'r' AND n.nspname OPERATOR(pg_catalog.=) failed_schema
+                               AND c.relname OPERATOR(pg_catalog.=) failed_table), false) AS constraints
+                      INTO own
+                      FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+                     WHERE c.oid OPERATOR(pg_catalog.=) ANY (part.family);
                     outcome := 'inconclusive';
+                    blocked := SQLSTATE OPERATOR(pg_catalog.=) '55P03';
                     IF fired AND (written OPERATOR(pg_catalog.>) 0 OR NOT probe.matching) THEN
                         outcome := 'accepted';
                         why := pg_catalog.format('a stale %s passed', command);
                     ELSIF fired THEN
                         why := pg_catalog.format('a stale %s wrote no row: a trigger or a rule kept it away', command);
-                    ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF' THEN
+                    ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF' AND own.guard THEN
                         outcome := 'rejected';
                         why := pg_catalog.format('%s: %s', SQLSTATE, SQLERRM);
-                    ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) '23'
-                      AND EXISTS (SELECT FROM pg_catalog.pg_class AS l
-                                    JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) l.relnamespace
-                                   WHERE l.oid OPERATOR(pg_catalog.=) ANY (part.leaves) AND l.relkind OPERATOR(pg_catalog.=) 'r'
-                                     AND l.relname OPERATOR(pg_catalog.=) failed_table AND n.nspname OPERATOR(pg_catalog.=) failed_schema)
-                    THEN
+                    ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) '23' AND own.constraints THEN
                         -- Constraints are checked once all BEFORE triggers have let the row pass.
                         outcome := 'accepted';
                         why := pg_catalog.format('a stale %s passed every trigger, and failed at a constraint alone: %s', command, SQLERRM);
@@ -243,7 +251,7 @@ BEGIN
                         why := pg_catalog.format('through %s: %s', probe.through, why);
                     END IF;
                 END;
-                EXIT WHEN outcome OPERATOR(pg_catalog.<>) 'inconclusive' OR row_at IS NOT NULL OR NOT probe.matching;
+                EXIT WHEN outcome OPERATOR(pg_catalog.<>) 'inconclusive' OR row_at IS NOT NULL OR NOT probe.matching OR blocked;
             END LOOP;
             -- The worst of them counts.
             IF outcome OPERATOR(pg_catalog.=) 'accepted' OR detail IS NULL
@@ -252,7 +260,8 @@ BEGIN
                 verdict := outcome;
                 detail := why;
             END IF;
-            EXIT WHEN verdict OPERATOR(pg_catalog.=) 'accepted';
+            -- One wait for a table is enough.
+            EXIT WHEN verdict OPERATOR(pg_catalog.=) 'accepted' OR blocked;
         END LOOP;
         RETURN NEXT;
     END LOOP;

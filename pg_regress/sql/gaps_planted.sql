@@ -49,7 +49,7 @@ CREATE TABLE "My ""Schema"""."T's" (LIKE "My ""Schema""".old INCLUDING ALL);
 SELECT * FROM gaps;
 SELECT remedy FROM gaps \gexec
 SELECT * FROM gaps;
-SELECT * FROM fencing.guards;
+SELECT * FROM fencing.guards ORDER BY relation::text;
 DROP SCHEMA "My ""Schema""" CASCADE;
 CREATE TABLE bulk (id int);
 SELECT try($$SELECT fencing.protect('bulk', 'jobs', E'it''s a \\ "key"', level => 'statement')$$);
@@ -57,7 +57,7 @@ ALTER TABLE bulk RENAME TO bulk_old;
 CREATE TABLE bulk (id int);
 SELECT * FROM gaps;
 SELECT remedy FROM gaps \gexec
-SELECT relation, key, level FROM fencing.guards;
+SELECT relation, key, level FROM fencing.guards ORDER BY relation::text;
 DROP TABLE bulk, bulk_old;
 
 -- Partitions, nested ones too.

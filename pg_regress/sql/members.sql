@@ -26,7 +26,7 @@ SELECT format('%s: %s', t.oid::regtype, string_agg(e.enumlabel, ' ' ORDER BY e.e
   FROM pg_type AS t JOIN pg_enum AS e ON e.enumtypid = t.oid JOIN member AS m ON m.objid = t.oid
  GROUP BY t.oid ORDER BY t.oid::regtype::text COLLATE "C";
 
--- None is STRICT, SECURITY DEFINER or LEAKPROOF. What else they promise the planner:
+-- None is STRICT or LEAKPROOF; SECURITY DEFINER is only what looks at things that not all may see. What else they promise the planner:
 SELECT p.oid::regprocedure FROM pg_proc AS p JOIN member AS m ON m.objid = p.oid AND m.classid = 'pg_proc'::regclass
  WHERE p.proisstrict OR p.prosecdef OR p.proleakproof;
 SELECT v.provolatile || ' ' || v.proparallel || ': ' || string_agg(p.proname, ' ' ORDER BY p.proname COLLATE "C")

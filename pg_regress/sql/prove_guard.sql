@@ -34,6 +34,11 @@ RELEASE s;
 SELECT verdict, detail FROM fencing.prove_guard('doc');
 COMMIT;
 SELECT id, body, name_of(written) FROM doc;
+-- Whoever maintains passes every guard, and that is what it finds then.
+BEGIN;
+SELECT fencing.maintain('test');
+SELECT verdict, detail FROM fencing.prove_guard('doc');
+ROLLBACK;
 -- Nothing is left behind.
 BEGIN;
 SELECT verdict FROM fencing.prove_guard('doc');
@@ -123,6 +128,15 @@ CREATE TABLE strict (id int NOT NULL);
 CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO strict VALUES (NULL); RETURN NEW; END$$;
 CREATE TRIGGER early BEFORE UPDATE ON odd FOR EACH ROW EXECUTE FUNCTION nothing();
 SELECT * FROM fencing.prove_guard('odd');
+-- Nor is another table's guard, whether a trigger meets it before or after.
+CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN INSERT INTO nil DEFAULT VALUES; RETURN NEW; END$$;
+SELECT * FROM fencing.prove_guard('odd');
+CREATE OR REPLACE TRIGGER early AFTER UPDATE ON odd FOR EACH ROW EXECUTE FUNCTION nothing();
+SELECT * FROM fencing.prove_guard('odd');
+ALTER TABLE odd DISABLE TRIGGER "~fencing";
+SELECT * FROM fencing.prove_guard('odd');
+SELECT try($$SELECT fencing.alter_guard('odd')$$);
+CREATE OR REPLACE TRIGGER early BEFORE UPDATE ON odd FOR EACH ROW EXECUTE FUNCTION nothing();
 -- A trigger after the guard changes nothing of the verdict.
 CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$;
 ALTER TRIGGER early ON odd RENAME TO "~late";
