@@ -151,7 +151,9 @@ BEGIN;
 SAVEPOINT s;
 SELECT fencing.present_stale(false);
 RELEASE s;
-SELECT try('SELECT 1');
+-- What a savepoint presented is its parent's once it is released.
+SAVEPOINT t;
+ROLLBACK TO t;
 PREPARE TRANSACTION 'stale';
 SELECT left(try('SELECT fencing.present_stale(false)'), 5);
 SELECT fencing.present_stale(false);

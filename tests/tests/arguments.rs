@@ -270,8 +270,8 @@ fn null_is_an_error() {
     let cluster = Cluster::new();
     let mut session = cluster.connect();
     let token = setup(&mut session);
-    for function in functions(&mut session, token) {
-        let call = all_null(&function);
+    for function in functions(&mut session, token).iter().filter(|f| !f.arguments.is_empty()) {
+        let call = all_null(function);
         let expected = match function.name.as_str() {
             "present" | "present_all" => "LF013",
             "key_of" => "23502",
