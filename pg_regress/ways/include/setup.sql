@@ -57,3 +57,11 @@ BEGIN
     RETURN body || ': ' || CASE WHEN rows > 0 THEN '00000, rows: ' || rows ELSE 'no row' END;
 END
 $$;
+
+-- What enforcement_gaps() lists, notes apart.
+CREATE FUNCTION listed() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN 'listed: ' || coalesce((SELECT string_agg(concat_ws(' ', g.severity, g.gap, g.relation), ', ' ORDER BY g.severity, g.gap, g.relation::text)
+                                     FROM fencing.enforcement_gaps() AS g WHERE g.severity <> 'note'), 'nothing');
+END
+$$;
