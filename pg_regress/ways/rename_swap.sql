@@ -1,8 +1,8 @@
 -- way: a copy of the table renamed into its place (a migration, a tool that rebuilds tables)
 -- PostgreSQL: copies no triggers, and keeps no record of names
--- fencing: the stale write passes; enforcement_gaps() lists it from the record of guarded names
+-- fencing: the stale write passes; a warning says so, enforcement_gaps() lists it from the record of guarded names
 -- area: switched off
--- without: gaps
+-- without: watch, gaps
 CREATE TABLE item (owner text, id int, body text);
 INSERT INTO item VALUES ('a', 1, 'before');
 CALL guard('item', key_columns => '{owner}');
