@@ -58,10 +58,11 @@ BEGIN
 END
 $$;
 
--- What enforcement_gaps() lists, notes apart.
-CREATE FUNCTION listed() RETURNS text LANGUAGE plpgsql AS $$
+-- What enforcement_gaps() lists: everything but notes, or all of one kind of gap.
+CREATE FUNCTION listed(kind text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     RETURN 'listed: ' || coalesce((SELECT string_agg(concat_ws(' ', g.severity, g.gap, g.relation), ', ' ORDER BY g.severity, g.gap, g.relation::text)
-                                     FROM fencing.enforcement_gaps() AS g WHERE g.severity <> 'note'), 'nothing');
+                                     FROM fencing.enforcement_gaps() AS g
+                                    WHERE CASE WHEN kind IS NULL THEN g.severity <> 'note' ELSE g.gap = kind END), 'nothing');
 END
 $$;
