@@ -19,7 +19,7 @@ CALL takeover();
 SELECT stale('DROP TABLE doc_1');
 SELECT stale('DROP TABLE doc_2');
 SELECT stale('DELETE FROM doc');
-SELECT rightful('DELETE FROM doc WHERE id = 2');
+SELECT rightful($$UPDATE doc SET body = 'rightful'$$);
 RESET ROLE;
 SELECT * FROM doc;
 DROP OWNED BY regress_way_drop;
