@@ -7,7 +7,7 @@ use crate::pg::catalog::{self, StoredTrigger};
 use crate::pg::ddl::{self, Command};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::mutant::without;
-use crate::pg::relation::{Change, Locked, quoted_name};
+use crate::pg::relation::{Change, Kind, Locked, quoted_name};
 use crate::pg::{extension, report};
 use crate::store::guarded;
 use fencing_core::definition::Definition;
@@ -26,7 +26,10 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
     let sql = match unsafe { ddl::read(command) } {
         Command::Tree(table) => complete(table, &triggers),
         Command::ColumnRenamed { table, from, to } => follow(table, &from, &to, &triggers),
-        Command::TableMoved(table) => record(table, &triggers),
+        Command::TableMoved(table) => {
+            warn_of_taken_name(table, &triggers);
+            record(table, &triggers)
+        }
         Command::SchemaRenamed(schema) => {
             let guarded = triggers.iter().map(|trigger| trigger.table);
             for table in catalog::tables_of_schema(guarded, schema) {
@@ -169,6 +172,17 @@ fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) -> String {
         }
     }
     String::new()
+}
+
+/// A copy that takes a guarded table's place has no triggers.
+fn warn_of_taken_name(table: Oid, triggers: &[StoredTrigger]) {
+    let unguarded = attach::of_table(triggers, table).next().is_none();
+    if let Some(open) = Locked::open(table, Change::None).filter(|open| unguarded && open.kind() != Kind::Other)
+        && guarded::is_recorded(&name_of(&open))
+    {
+        let hint = "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned();
+        warn(table, "a table without a guard has taken its name", hint);
+    }
 }
 
 /// A trigger that fires after the guard's may change what the guard has checked.

@@ -73,8 +73,10 @@ pub fn statement_ended(statement: u64) {
 /// The transaction has ended, or been prepared.
 pub fn ended() {
     distrust_verdicts();
-    maintenance::ended();
     let forget = !mutant::without("transaction");
+    if forget {
+        maintenance::ended();
+    }
     in_callback(|t| {
         if forget {
             t.presentation.clear();
@@ -100,8 +102,10 @@ pub fn savepoint_released() {
 pub fn savepoint_rolled_back() {
     distrust_verdicts();
     let level = xact::nest_level();
-    maintenance::roll_back(level);
     let forget = !mutant::without("savepoint");
+    if forget {
+        maintenance::roll_back(level);
+    }
     in_callback(|t| {
         if forget {
             t.presentation.roll_back(level);

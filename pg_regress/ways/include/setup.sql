@@ -57,3 +57,12 @@ BEGIN
     RETURN body || ': ' || CASE WHEN rows > 0 THEN '00000, rows: ' || rows ELSE 'no row' END;
 END
 $$;
+
+-- What enforcement_gaps() lists: everything but notes, or all of one kind of gap.
+CREATE FUNCTION listed(kind text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN 'listed: ' || coalesce((SELECT string_agg(concat_ws(' ', g.severity, g.gap, g.relation), ', ' ORDER BY g.severity, g.gap, g.relation::text)
+                                     FROM fencing.enforcement_gaps() AS g
+                                    WHERE CASE WHEN kind IS NULL THEN g.severity <> 'note' ELSE g.gap = kind END), 'nothing');
+END
+$$;
