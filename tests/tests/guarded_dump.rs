@@ -95,7 +95,7 @@ impl Scene {
         let mut copy = self.copy();
         assert_eq!(copy.get::<i64>(WEAKENED), 0);
         assert_eq!(copy.get::<i64>(UNGUARDED), 0);
-        for what in [TRIGGERS, GUARDS, RECORDED].into_iter().chain(rows.then_some(ROWS)) {
+        for what in [TRIGGERS, GUARDS].into_iter().chain(rows.then_some([RECORDED, ROWS]).into_iter().flatten()) {
             assert_eq!(copy.get::<String>(what), self.session.get::<String>(what), "{what}");
         }
         for table in TABLES {
