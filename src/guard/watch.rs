@@ -26,7 +26,10 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
     let sql = match unsafe { ddl::read(command) } {
         Command::Tree(table) => complete(table, &triggers),
         Command::ColumnRenamed { table, from, to } => follow(table, &from, &to, &triggers),
-        Command::TableMoved(table) => record(table, &triggers),
+        Command::TableMoved(table) => {
+            record(table, &triggers);
+            warn_of_bare(table, &triggers)
+        }
         Command::SchemaRenamed(schema) => {
             let guarded = triggers.iter().map(|trigger| trigger.table);
             for table in catalog::tables_of_schema(guarded, schema) {
@@ -167,6 +170,23 @@ fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) -> String {
             let hint = "Undo the change, or change the guard: fencing.alter_guard.";
             report::warning(&Error::new(Code::Warning, message).hint(hint));
         }
+    }
+    String::new()
+}
+
+/// A table without a guard that has taken the name of one that should have one.
+fn warn_of_bare(table: Oid, triggers: &[StoredTrigger]) -> String {
+    let bare = attach::of_table(triggers, table).next().is_none();
+    if let Some(open) = Locked::open(table, Change::None).filter(|_| bare)
+        && guarded::is_recorded(&name_of(&open))
+    {
+        let message = format!("table {} should be guarded, and is not", quoted_name(table));
+        let hint = "fencing.protect guards it; fencing.unprotect says that it need not be.";
+        report::warning(
+            &Error::new(Code::Warning, message)
+                .detail("A table of that name was guarded. This one has taken the name without the guard.")
+                .hint(hint),
+        );
     }
     String::new()
 }
