@@ -40,7 +40,11 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Er
     if let Some(guard) = cached {
         return Ok(guard);
     }
-    let guard = Rc::new(resolve(relation, Definition::parse(&trigger.arguments())?)?);
+    let unfit = |error: Error| {
+        let detail = error.detail.clone().unwrap_or_else(|| "The table's guard names it.".to_owned());
+        error.detail(detail).hint("Put the column back as it was, or change the guard with fencing.alter_guard; until then nothing is written.")
+    };
+    let guard = Rc::new(resolve(relation, Definition::parse(&trigger.arguments())?).map_err(unfit)?);
     CACHE.with_borrow_mut(|cache| {
         // Dropped triggers leave entries behind: start afresh now and then.
         if cache.len() > 1000 {

@@ -1,5 +1,5 @@
 //! Guards in a dump: a restored database is guarded as its original was, on every partition, and a
-//! restore meets no error and no warning on the way.
+//! restore meets no error and no warning on the way. And docs/restore.md, as it is written.
 
 use fencing_tests::cluster::run;
 use fencing_tests::{Cluster, Sql};
@@ -15,7 +15,7 @@ struct Scene {
 }
 
 /// Every kind of guarded table.
-const TABLES: [&str; 6] = ["plain", "keyed", "loaded", "parted", "part_a", "part_b1"];
+const TABLES: [&str; 9] = ["plain", "keyed", "loaded", "parted", "part_a", "part_b1", "base", "heir", "late_heir"];
 
 fn scene() -> Scene {
     let cluster = Cluster::new();
@@ -29,6 +29,10 @@ fn scene() -> Scene {
          CREATE TABLE part_a PARTITION OF parted FOR VALUES IN ('a');
          CREATE TABLE part_b PARTITION OF parted FOR VALUES IN ('b') PARTITION BY RANGE (v);
          CREATE TABLE part_b1 PARTITION OF part_b FOR VALUES FROM (0) TO (10);
+         CREATE TABLE base (k text, v int);
+         CREATE TABLE heir (x int) INHERITS (base);
+         SELECT fencing.protect('base', 'jobs', key => 'a');
+         CREATE TABLE late_heir () INHERITS (heir);
          SELECT fencing.protect('plain', 'jobs', key => 'a', present_column => 'fence', token_column => 'seen');
          SELECT fencing.protect('keyed', 'jobs', key_columns => '{k}');
          SELECT fencing.protect('loaded', 'jobs', key => 'a', level => 'statement');
@@ -44,6 +48,8 @@ fn scene() -> Scene {
          INSERT INTO keyed VALUES ('a', 1), ('b', 1);
          INSERT INTO loaded VALUES ('x', 1), ('y', 1);
          INSERT INTO parted VALUES ('a', 1), ('b', 1), ('b', 11);
+         INSERT INTO base VALUES ('x', 1);
+         INSERT INTO late_heir VALUES ('y', 2, 3);
          COMMIT"
     ));
     session.run("CREATE DATABASE copy TEMPLATE template0");
@@ -55,13 +61,16 @@ const TRIGGERS: &str = "SELECT string_agg(concat_ws(' ', tgrelid::regclass, tgna
                                   ORDER BY tgrelid::regclass::text, tgname)
                           FROM pg_trigger WHERE tgname LIKE '~fencing%'";
 const WEAKENED: &str = "SELECT count(*) FROM pg_trigger WHERE tgname LIKE '~fencing%' AND tgenabled <> 'A'";
-const UNGUARDED: &str = "SELECT count(*) FROM pg_partition_tree('parted') AS p
-    WHERE (SELECT count(*) FROM pg_trigger WHERE tgrelid = p.relid AND tgname LIKE '~fencing%') <> 2";
+const UNGUARDED: &str = "SELECT count(*) FROM pg_class AS c
+    WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
+      AND (SELECT count(*) FROM pg_trigger WHERE tgrelid = c.oid AND tgname LIKE '~fencing%') < 2";
 const ROWS: &str = "SELECT concat_ws('|', (SELECT md5(string_agg(p::text, ' ' ORDER BY id)) FROM plain AS p),
     (SELECT string_agg(k::text, ' ' ORDER BY k, v) FROM keyed AS k),
     (SELECT string_agg(l::text, ' ' ORDER BY k, v) FROM loaded AS l),
-    (SELECT string_agg(p::text || tableoid::regclass, ' ' ORDER BY k, v) FROM parted AS p))";
+    (SELECT string_agg(p::text || tableoid::regclass, ' ' ORDER BY k, v) FROM parted AS p),
+    (SELECT string_agg(b::text || tableoid::regclass, ' ' ORDER BY k, v) FROM base AS b))";
 const GUARDS: &str = "SELECT string_agg(g::text, '|' ORDER BY g::text) FROM fencing.guards AS g";
+const RECORDED: &str = "SELECT string_agg(g::text, '|' ORDER BY g::text) FROM fencing.guarded AS g";
 
 impl Scene {
     fn program(&self, name: &str, arguments: &[&str]) -> Command {
@@ -86,7 +95,7 @@ impl Scene {
         let mut copy = self.copy();
         assert_eq!(copy.get::<i64>(WEAKENED), 0);
         assert_eq!(copy.get::<i64>(UNGUARDED), 0);
-        for what in [TRIGGERS, GUARDS].into_iter().chain(rows.then_some(ROWS)) {
+        for what in [TRIGGERS, GUARDS].into_iter().chain(rows.then_some([RECORDED, ROWS]).into_iter().flatten()) {
             assert_eq!(copy.get::<String>(what), self.session.get::<String>(what), "{what}");
         }
         for table in TABLES {
@@ -106,7 +115,7 @@ impl Scene {
         let (a, b) = (self.a, self.b);
         self.session.run(&format!(
             "BEGIN; SELECT fencing.present({a}); SELECT fencing.present({b});
-             TRUNCATE plain, loaded; DELETE FROM keyed; DELETE FROM parted; COMMIT"
+             TRUNCATE plain, loaded, base; DELETE FROM keyed; DELETE FROM parted; COMMIT"
         ));
     }
 }
@@ -168,11 +177,124 @@ fn clean() {
 fn data_only_is_refused() {
     let mut scene = scene();
     scene.emptied();
-    for table in ["plain", "keyed", "loaded", "part_a", "part_b1"] {
+    for table in ["plain", "keyed", "loaded", "part_a", "part_b1", "base", "late_heir"] {
         let restore = ["--data-only", "--exit-on-error", "-t", table, "-d", "postgres", "dump"];
         let output = scene.program("pg_restore", &restore).output().expect("pg_restore");
         let said = text(&output);
         assert!(!output.status.success() && said.contains("no fencing token presented for table"), "{table}: {said}");
     }
     assert_eq!(scene.session.get::<String>(ROWS), "");
+}
+
+/// In one transaction with what opens the guard: for a superuser, and for whoever holds the leases.
+#[test]
+fn data_only_under_maintenance_or_tokens() {
+    let mut scene = scene();
+    let (a, b) = (scene.a, scene.b);
+    let rows: String = scene.session.get(ROWS);
+    let opened = ["maintain('restore')".to_owned(), format!("present_all('{{{a},{b}}}')")];
+    for (n, opened) in opened.into_iter().enumerate() {
+        scene.emptied();
+        let load = |opened: &str| {
+            let psql = "psql -X -1 -q -o /dev/null -v ON_ERROR_STOP=1 -d postgres";
+            let line = format!("pg_restore --data-only -f - dump | {psql} -c \"SELECT fencing.{opened}\" -f -");
+            scene.cluster.shell(&line).output().expect("sh")
+        };
+        // Nothing of it, if one of the tokens is missing.
+        let refused = load(&format!("present({a})"));
+        assert!(text(&refused).contains("unknown term for table"), "{}", text(&refused));
+        assert_eq!(scene.session.get::<i64>("SELECT count(*) FROM loaded"), 0);
+        let output = load(&opened);
+        assert!(output.status.success() && output.stderr.is_empty(), "{opened}: {}", text(&output));
+        // Stamped anew, or not at all.
+        let stamps = "SELECT coalesce(min(seen), 0) + count(seen) FROM plain";
+        assert_eq!(scene.session.get::<i64>(stamps), [0, a + 100][n]);
+        if n == 1 {
+            assert_eq!(scene.session.get::<String>(ROWS), rows);
+        }
+        assert_eq!(scene.session.get::<i64>(WEAKENED), 0);
+        assert_eq!(scene.session.code("INSERT INTO keyed VALUES ('a', 9)"), "LF002");
+    }
+    let recorded = "SELECT count(*) FROM fencing.event WHERE kind = 'maintenance' AND detail->>'reason' = 'restore'";
+    assert_eq!(scene.session.get::<i64>(recorded), 1);
+}
+
+/// Disabled and enabled, a guard no longer fires in every session; put right in the same transaction,
+/// nobody else met it so.
+#[test]
+fn data_only_with_triggers_disabled() {
+    let mut scene = scene();
+    let rows: String = scene.session.get(ROWS);
+    let triggers: String = scene.session.get(TRIGGERS);
+    scene.emptied();
+    let restore = ["--data-only", "--disable-triggers", "--exit-on-error", "-d", "postgres", "dump"];
+    run(&mut scene.program("pg_restore", &restore));
+    assert_eq!(scene.session.get::<String>(ROWS), rows);
+    assert_ne!(scene.session.get::<i64>(WEAKENED), 0);
+    for table in ["plain", "keyed", "loaded", "parted", "base"] {
+        scene.session.run(&format!("SELECT fencing.alter_guard('{table}')"));
+    }
+    assert_eq!(scene.session.get::<String>(TRIGGERS), triggers);
+}
+
+/// Every command of docs/restore.md in turn, and what it says; `…` is anything.
+#[test]
+fn as_documented() {
+    let cluster = Cluster::new();
+    cluster.connect().run("CREATE DATABASE app");
+    let mut app = cluster.connect_as("postgres", "app");
+    app.run(
+        "CREATE EXTENSION fencing;
+         SELECT fencing.create_namespace('jobs');
+         CREATE TABLE report (id int PRIMARY KEY, body text, fence bigint, written_under bigint);
+         SELECT fencing.protect('report', 'jobs', key => 'nightly', present_column => 'fence', token_column => 'written_under')",
+    );
+    let token: i64 = app.get("SELECT token FROM fencing.acquire('jobs', 'nightly', holder => 'x')");
+    app.run(&format!(
+        "INSERT INTO report SELECT g, 'report ' || g, {token} FROM generate_series(1, 3) AS g;
+         SELECT fencing.release({token})"
+    ));
+    let text = include_str!("../../docs/restore.md");
+    let blocks: Vec<&str> = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    // One shell for all of it, which marks where each command's output begins.
+    let mut script = String::new();
+    let mut said = Vec::new();
+    for command in blocks
+        .iter()
+        .flat_map(|block| format!("\n{block}").split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>())
+    {
+        let mut lines = command.lines();
+        let mut continued = true;
+        script += &format!("echo '$ {}'\n", said.len());
+        for line in lines.by_ref() {
+            script += &format!("{line}\n");
+            continued = line.ends_with('|') || line.ends_with('\\');
+            if !continued {
+                break;
+            }
+        }
+        assert!(!continued, "{command}");
+        said.push((command.clone(), lines.collect::<Vec<_>>().join("\n")));
+    }
+    assert!(said.len() > 10, "{said:?}");
+    let output = cluster.shell(&format!("exec 2>&1\n{script}")).output().expect("sh");
+    let output = format!("\n{}", String::from_utf8_lossy(&output.stdout));
+    let heard: Vec<&str> = output.split("\n$ ").skip(1).collect();
+    for (n, (command, wanted)) in said.iter().enumerate() {
+        let heard = heard[n].strip_prefix(&n.to_string()).unwrap_or(heard[n]).trim();
+        assert!(matches(heard, wanted), "{command}\n-- but:\n{heard}");
+    }
+}
+
+/// Whether a text is as a pattern says, in which `…` is anything.
+fn matches(text: &str, pattern: &str) -> bool {
+    let mut parts = pattern.trim().split('…');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first.trim_end())) else { return false };
+    for part in parts {
+        match rest.find(part.trim()) {
+            Some(at) => rest = &rest[at + part.trim().len()..],
+            None => return false,
+        }
+    }
+    rest.trim().is_empty() || pattern.trim_end().ends_with('…')
 }
