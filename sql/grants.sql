@@ -73,6 +73,7 @@ GRANT EXECUTE ON FUNCTION
     fencing.base_type(oid),
     fencing.enforcement_gaps(),
     fencing.sample_insert(regclass, regclass, text[]),
+    fencing.tables_to_prove(regclass),
     fencing.prove_tables(regclass),
     fencing.prove_guard(regclass)
 TO PUBLIC;

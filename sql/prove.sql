@@ -67,6 +67,62 @@ $$;
 COMMENT ON FUNCTION fencing.sample_insert(regclass, regclass, text[]) IS
     'Internal: what to insert into a table so that a row trigger sees it: the keys and the partition''s bounds filled in, no sequence drawn. Constraints are checked after the guard';
 
+CREATE FUNCTION fencing.tables_to_prove(target regclass)
+    RETURNS TABLE (oid oid, kind "char", is_partition boolean, name text, single boolean, key_columns text[], by_row boolean,
+                   parent text, family oid[], leaves oid[], "column" text)
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+    WITH RECURSIVE tree AS (
+        SELECT $1::pg_catalog.oid AS oid
+        UNION
+        SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent OPERATOR(pg_catalog.=) tree.oid
+    ), up AS (
+        SELECT tree.oid, tree.oid AS ancestor, 0 AS level FROM tree
+        UNION ALL
+        SELECT up.oid, i.inhparent, up.level OPERATOR(pg_catalog.+) 1
+          FROM up JOIN pg_catalog.pg_inherits AS i ON i.inhrelid OPERATOR(pg_catalog.=) up.ancestor
+    ), down AS (
+        SELECT tree.oid, tree.oid AS descendant FROM tree
+        UNION
+        SELECT down.oid, i.inhrelid
+          FROM down JOIN pg_catalog.pg_inherits AS i ON i.inhparent OPERATOR(pg_catalog.=) down.descendant
+    ), guard AS (
+        SELECT DISTINCT ON (up.oid) up.oid, d.*
+          FROM up
+          JOIN pg_catalog.pg_trigger AS t ON t.tgrelid OPERATOR(pg_catalog.=) up.ancestor
+         CROSS JOIN LATERAL fencing.guard_definition(t.tgargs) AS d
+         WHERE t.tgfoid OPERATOR(pg_catalog.=) ANY (ARRAY['fencing.guard_row'::pg_catalog.regproc,
+                   'fencing.guard_statement'::pg_catalog.regproc, 'fencing.guard_truncate'::pg_catalog.regproc]::pg_catalog.oid[])
+         ORDER BY up.oid, up.level, t.tgname
+    )
+    SELECT c.oid, c.relkind, c.relispartition,
+           pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,
+           guard.key IS NOT NULL AS single, guard.key_columns,
+           COALESCE(guard.level OPERATOR(pg_catalog.<>) 'statement', true) AS by_row,
+           (SELECT pg_catalog.format('%I.%I', pn.nspname, pc.relname)
+              FROM pg_catalog.pg_inherits AS i
+              JOIN pg_catalog.pg_class AS pc ON pc.oid OPERATOR(pg_catalog.=) i.inhparent
+              JOIN pg_catalog.pg_namespace AS pn ON pn.oid OPERATOR(pg_catalog.=) pc.relnamespace
+             WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid ORDER BY i.inhseqno LIMIT 1) AS parent,
+           (SELECT pg_catalog.array_agg(down.descendant) FROM down WHERE down.oid OPERATOR(pg_catalog.=) c.oid) AS family,
+           -- The partitions whose bounds an INSERT is made to fit; itself, for what has none.
+           COALESCE((SELECT (pg_catalog.array_agg(l.oid ORDER BY l.oid))[1:8]
+              FROM down JOIN pg_catalog.pg_class AS l ON l.oid OPERATOR(pg_catalog.=) down.descendant
+             WHERE c.relkind OPERATOR(pg_catalog.=) 'p' AND down.oid OPERATOR(pg_catalog.=) c.oid
+               AND l.relkind OPERATOR(pg_catalog.=) 'r'), ARRAY[c.oid]) AS leaves,
+           (SELECT pg_catalog.quote_ident(a.attname) FROM pg_catalog.pg_attribute AS a
+             WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0
+               AND NOT a.attisdropped AND a.attgenerated OPERATOR(pg_catalog.=) ''
+               AND a.attidentity OPERATOR(pg_catalog.<>) 'a'
+             ORDER BY a.attlen OPERATOR(pg_catalog.>) 0 DESC, a.attnum LIMIT 1) AS column
+      FROM tree
+      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) tree.oid
+      JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+      LEFT JOIN guard ON guard.oid OPERATOR(pg_catalog.=) c.oid
+     ORDER BY c.oid OPERATOR(pg_catalog.<>) $1, n.nspname, c.relname
+$$;
+COMMENT ON FUNCTION fencing.tables_to_prove(regclass) IS
+    'Internal: a table with all partitions and children, the guard that each has or should have, and what it takes to write to it';
+
 CREATE FUNCTION fencing.prove_tables(target regclass)
     RETURNS TABLE (relation regclass, verdict text, detail text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
@@ -111,54 +167,7 @@ BEGIN
     END IF;
 
     FOR part IN
-        WITH RECURSIVE tree AS (
-            SELECT target::pg_catalog.oid AS oid
-            UNION
-            SELECT i.inhrelid FROM tree JOIN pg_catalog.pg_inherits AS i ON i.inhparent OPERATOR(pg_catalog.=) tree.oid
-        ), up AS (
-            SELECT tree.oid, tree.oid AS ancestor, 0 AS level FROM tree
-            UNION ALL
-            SELECT up.oid, i.inhparent, up.level OPERATOR(pg_catalog.+) 1
-              FROM up JOIN pg_catalog.pg_inherits AS i ON i.inhrelid OPERATOR(pg_catalog.=) up.ancestor
-        ), down AS (
-            SELECT tree.oid, tree.oid AS descendant FROM tree
-            UNION
-            SELECT down.oid, i.inhrelid
-              FROM down JOIN pg_catalog.pg_inherits AS i ON i.inhparent OPERATOR(pg_catalog.=) down.descendant
-        ), guard AS (
-            SELECT DISTINCT ON (up.oid) up.oid, d.*
-              FROM up
-              JOIN pg_catalog.pg_trigger AS t ON t.tgrelid OPERATOR(pg_catalog.=) up.ancestor
-             CROSS JOIN LATERAL fencing.guard_definition(t.tgargs) AS d
-             WHERE t.tgfoid OPERATOR(pg_catalog.=) ANY (ARRAY['fencing.guard_row'::pg_catalog.regproc,
-                       'fencing.guard_statement'::pg_catalog.regproc, 'fencing.guard_truncate'::pg_catalog.regproc]::pg_catalog.oid[])
-             ORDER BY up.oid, up.level, t.tgname
-        )
-        SELECT c.oid, c.relkind AS kind, c.relispartition,
-               pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,
-               guard.key IS NOT NULL AS single, guard.key_columns,
-               COALESCE(guard.level OPERATOR(pg_catalog.<>) 'statement', true) AS by_row,
-               (SELECT pg_catalog.format('%I.%I', pn.nspname, pc.relname)
-                  FROM pg_catalog.pg_inherits AS i
-                  JOIN pg_catalog.pg_class AS pc ON pc.oid OPERATOR(pg_catalog.=) i.inhparent
-                  JOIN pg_catalog.pg_namespace AS pn ON pn.oid OPERATOR(pg_catalog.=) pc.relnamespace
-                 WHERE i.inhrelid OPERATOR(pg_catalog.=) c.oid ORDER BY i.inhseqno LIMIT 1) AS parent,
-               (SELECT pg_catalog.array_agg(down.descendant) FROM down WHERE down.oid OPERATOR(pg_catalog.=) c.oid) AS family,
-               -- The partitions whose bounds an INSERT is made to fit; itself, for what has none.
-               COALESCE((SELECT (pg_catalog.array_agg(l.oid ORDER BY l.oid))[1:8]
-                  FROM down JOIN pg_catalog.pg_class AS l ON l.oid OPERATOR(pg_catalog.=) down.descendant
-                 WHERE c.relkind OPERATOR(pg_catalog.=) 'p' AND down.oid OPERATOR(pg_catalog.=) c.oid
-                   AND l.relkind OPERATOR(pg_catalog.=) 'r'), ARRAY[c.oid]) AS leaves,
-               (SELECT pg_catalog.quote_ident(a.attname) FROM pg_catalog.pg_attribute AS a
-                 WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attnum OPERATOR(pg_catalog.>) 0
-                   AND NOT a.attisdropped AND a.attgenerated OPERATOR(pg_catalog.=) ''
-                   AND a.attidentity OPERATOR(pg_catalog.<>) 'a'
-                 ORDER BY a.attlen OPERATOR(pg_catalog.>) 0 DESC, a.attnum LIMIT 1) AS column
-          FROM tree
-          JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) tree.oid
-          JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
-          LEFT JOIN guard ON guard.oid OPERATOR(pg_catalog.=) c.oid
-         ORDER BY c.oid OPERATOR(pg_catalog.<>) target, n.nspname, c.relname
+        SELECT t.* FROM fencing.tables_to_prove(target) AS t
     LOOP
         relation := part.oid;
         verdict := 'rejected';
@@ -200,7 +209,7 @@ BEGIN
                                FROM pg_catalog.unnest(part.key_columns) AS k (name)
                               HAVING pg_catalog.count(*) OPERATOR(pg_catalog.>) 0))
                            INTO row_table, row_at;
-                        IF row_at IS NULL AND probe.through OPERATOR(pg_catalog.<>) part.name AND NOT part.relispartition THEN
+                        IF row_at IS NULL AND probe.through OPERATOR(pg_catalog.<>) part.name AND NOT part.is_partition THEN
                             RAISE EXCEPTION USING ERRCODE = 'no_data_found', MESSAGE = 'there is none';
                         ELSIF row_at IS NULL THEN
                             command := 'INSERT';
