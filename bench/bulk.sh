@@ -3,6 +3,8 @@
 # afresh and filled alike, so that all variants meet the same pages. Sourced by run.sh.
 
 BULK_VARIANTS=(unguarded empty row statement one_key many_keys inline token_column by_hand)
+# The same rows, in 64 hash partitions.
+PARTED_VARIANTS=(unguarded empty row many_keys)
 
 # bulk_variant NAME: how its table is guarded (GUARD), what its transaction does
 # first (PRESENT), its key (GRP) and its inline token (FENCE).
@@ -47,14 +49,23 @@ bulk_variant() {
   esac
 }
 
-# bulk_measure PART VARIANT ROUND: the SQL of one measurement; PART is insert or update.
+# bulk_table PART: a new table bench.t.
+bulk_table() {
+  local by=''
+  [ "${1%_parted}" = "$1" ] || by=' PARTITION BY HASH (id)'
+  echo "DROP TABLE IF EXISTS bench.t;"
+  echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint, written_under bigint)$by;"
+  [ -z "$by" ] || echo "SELECT format('CREATE TABLE bench.t_%s PARTITION OF bench.t FOR VALUES WITH (MODULUS 64, REMAINDER %s)', i, i) FROM generate_series(0, 63) AS i \\gexec"
+}
+
+# bulk_measure PART VARIANT ROUND: the SQL of one measurement; PART is insert or update, or one of
+# these with _parted.
 bulk_measure() {
   local part=$1 variant=$2 round=$3 load statement
   bulk_variant "$variant"
   load="INSERT INTO bench.t (id, grp, v, body, fence) SELECT id, $GRP, 0, body"
-  echo "DROP TABLE IF EXISTS bench.t;"
-  echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint, written_under bigint);"
-  if [ "$part" = insert ]; then
+  bulk_table "$part"
+  if [ "${part%_parted}" = insert ]; then
     statement="$load, $FENCE FROM bench.source"
   else
     echo "$load, NULL FROM bench.source;"
@@ -73,18 +84,22 @@ bulk_measure() {
   echo "COMMIT;"
 }
 
-# bulk_script WANTED: the SQL of all. Round 0 warms up. Each round starts with
+# bulk_script WANTED SUFFIX VARIANT...: the SQL of all. Round 0 warms up. Each round starts with
 # another variant, and every other one goes backwards.
 bulk_script() {
-  local n=${#BULK_VARIANTS[@]} round i variant part wanted
+  local all=$1 suffix=$2 round i n variant part wanted
+  shift 2
+  local variants=("$@")
+  n=$#
+  echo "DROP TABLE IF EXISTS bench.source;"
   echo "CREATE TABLE bench.source AS SELECT i AS id, 0 AS one, i % 1000 AS many, md5(i::text) AS body FROM generate_series(1, $BULK_ROWS) AS i;"
   echo "VACUUM ANALYZE bench.source;"
   for ((round = 0; round <= MOST_ROUNDS; round++)); do
     for ((i = 0; i < n; i++)); do
-      variant=${BULK_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
-      for part in insert update; do
-        wanted=$1
-        [ "$part" = update ] || wanted=$((2 * wanted))            # the differences are small
+      variant=${variants[((round % 2 ? n - 1 - i : i) + round) % n]}
+      for part in "insert$suffix" "update$suffix"; do
+        wanted=$all
+        [ "$part" != insert ] || wanted=$((2 * wanted))           # the differences are small
         [ "$variant" != by_hand ] || wanted=$(((wanted + 2) / 3)) # takes longest, and is far away
         echo "SELECT bench.needed('$part', '$variant', $round, $wanted) AS needed \\gset"
         printf '%s\n' '\if :needed'
@@ -97,9 +112,41 @@ bulk_script() {
 
 # bench_bulk WANTED SECONDS
 bench_bulk() {
+  bulk_run "$1" "$2" '' "${BULK_VARIANTS[@]}"
+}
+
+# bench_partitions WANTED SECONDS
+bench_partitions() {
+  bulk_run "$1" "$2" _parted "${PARTED_VARIANTS[@]}"
+}
+
+# bulk_run WANTED SECONDS SUFFIX VARIANT...
+bulk_run() {
+  local wanted=$1 seconds=$2 suffix=$3
+  shift 3
   BULK_TOKEN=$(cluster_psql -At -c "SELECT token FROM bench.token WHERE key = 'bulk'")
-  plan insert "$2"
-  plan update "$2"
-  bulk_script "$1" >"$CLUSTER_DIR/bulk.sql"
-  cluster_psql -o /dev/null -f "$CLUSTER_DIR/bulk.sql"
+  plan "insert$suffix" "$seconds"
+  plan "update$suffix" "$seconds"
+  bulk_script "$wanted" "$suffix" "$@" >"$CLUSTER_DIR/bulk$suffix.sql"
+  cluster_psql -o /dev/null -f "$CLUSTER_DIR/bulk$suffix.sql"
+}
+
+# bench_keys ROUNDS: a thousand leases in one transaction, each for one row.
+bench_keys() {
+  local round variant guard
+  for ((round = 0; round <= $1; round++)); do
+    for variant in unguarded empty guard; do
+      case $variant in
+      unguarded) guard='' ;;
+      empty) guard="CREATE TRIGGER t BEFORE UPDATE ON bench.keyed FOR EACH ROW EXECUTE FUNCTION bench.empty_trigger();" ;;
+      guard) guard="SELECT fencing.protect('bench.keyed', 'bench', key_columns => '{grp}');" ;;
+      esac
+      echo "DROP TABLE IF EXISTS bench.keyed;"
+      echo "CREATE TABLE bench.keyed AS SELECT i AS grp, 0 AS v FROM generate_series(0, 999) AS i;"
+      echo "$guard"
+      echo "VACUUM ANALYZE bench.keyed;"
+      echo "CALL bench.measure_keys('$variant', $round);"
+    done
+  done >"$CLUSTER_DIR/keys.sql"
+  cluster_psql -o /dev/null -f "$CLUSTER_DIR/keys.sql"
 }

@@ -12,6 +12,12 @@ INSERT INTO label VALUES
     ('bulk', 'inline', 7, 'guard, one key, inline token'),
     ('bulk', 'token_column', 8, 'guard, one key, token_column stamped'),
     ('bulk', 'by_hand', 9, 'PL/pgSQL fence, FOR SHARE per row'),
+    ('keys', 'guard present', 1, 'present_all'),
+    ('keys', 'unguarded update', 2, 'UPDATE, unguarded'),
+    ('keys', 'empty update', 3, 'UPDATE, empty C trigger'),
+    ('keys', 'guard update', 4, 'UPDATE, guard'),
+    ('keys', 'unguarded commit', 5, 'COMMIT, unguarded'),
+    ('keys', 'guard commit', 6, 'COMMIT, guard: every term once more'),
     ('rate', 'unguarded', 1, 'unguarded'),
     ('rate', 'empty', 2, 'empty C trigger'),
     ('rate', 'inline', 3, 'guard, key_columns, inline token'),
@@ -39,6 +45,8 @@ INSERT INTO target VALUES
     ('update', 'inline', NULL, NULL, 4.0, NULL),
     ('update', 'token_column', NULL, NULL, 4.0, NULL),
     ('update', 'statement', NULL, 40, 4.0, NULL),
+    ('insert_parted', 'row', 2.0, NULL, NULL, NULL),
+    ('update_parted', 'row', 1.35, NULL, NULL, NULL),
     ('rate', 'inline', NULL, NULL, NULL, 0.93),
     ('rate', 'inline_each', NULL, NULL, NULL, 0.93);
 
@@ -57,7 +65,7 @@ CREATE TEMP VIEW bulk AS
 SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS low, v.quartile[3] - b.less AS high
   FROM median AS v JOIN median AS base ON base.part = v.part AND base.variant = 'unguarded',
        LATERAL (SELECT CASE WHEN v.variant = 'unguarded' THEN 0 ELSE base.value END AS less) AS b
- WHERE v.part <> 'rate';
+ WHERE v.part NOT IN ('rate', 'keys');
 
 -- Rates are compared within a round, whose runs follow each other within seconds; of the rounds the
 -- half counts in which the slower of the two runs was made at the better pace.
@@ -95,33 +103,42 @@ CREATE TEMP VIEW lines AS
 SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'n', p.column_2, p.target, p.column_3, p.target_3) AS text
   FROM (VALUES (1, 'INSERT ... SELECT of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
                (2, 'UPDATE of ' || :'rows' || ' rows', 'ns a row', 'x empty', 'target', 'by hand', 'target'),
-               (3, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
-               (4, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''))
+               (3, 'INSERT of ' || :'rows' || ' rows into 64 partitions', 'ns a row', 'x empty', 'target', '', ''),
+               (4, 'UPDATE of ' || :'rows' || ' rows in 64 partitions', 'ns a row', 'x empty', 'target', '', ''),
+               (5, '1000 leases in one transaction, a row each', 'ns a key', '', '', '', ''),
+               (6, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
+               (7, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''))
        AS p (part, title, column_1, column_2, target, column_3, target_3)
 UNION ALL
-SELECT CASE b.part WHEN 'insert' THEN 1 ELSE 2 END, l.line,
+SELECT array_position(ARRAY['insert', 'update', 'insert_parted', 'update_parted'], b.part), l.line,
        pg_temp.line(l.text, to_char(b.ns, CASE WHEN b.variant = 'unguarded' THEN 'FM999990' ELSE 'FMS999990' END),
            format('[%s .. %s]', round(b.low), round(b.high)), b.n,
            CASE WHEN b.variant <> 'unguarded' THEN to_char(b.ns / e.ns, 'FM9990.00') ELSE '' END,
            coalesce(nullif(pg_temp.verdict(b.ns <= t.at_most_empty * e.ns, '<= ' || t.at_most_empty), ''),
                     pg_temp.verdict(b.ns <= t.at_most_ns, '<= ' || t.at_most_ns || ' ns')),
            CASE WHEN b.variant NOT IN ('unguarded', 'empty', 'by_hand') THEN
-               CASE WHEN h.ns > 100 * b.ns THEN '> 100 x' ELSE to_char(h.ns / b.ns, 'FM9990.0') || ' x' END ELSE '' END,
+               CASE WHEN h.ns > 100 * b.ns THEN '> 100 x' ELSE coalesce(to_char(h.ns / b.ns, 'FM9990.0') || ' x', '') END ELSE '' END,
            pg_temp.verdict(h.ns >= t.at_least_by_hand * b.ns, '>= ' || t.at_least_by_hand || ' x'))
   FROM bulk AS b
   JOIN label AS l ON l.section = 'bulk' AND l.variant = b.variant
   JOIN bulk AS e ON e.part = b.part AND e.variant = 'empty'
-  JOIN bulk AS h ON h.part = b.part AND h.variant = 'by_hand'
+  LEFT JOIN bulk AS h ON h.part = b.part AND h.variant = 'by_hand'
   LEFT JOIN target AS t ON t.section = b.part AND t.variant = b.variant
 UNION ALL
-SELECT 3, l.line,
+SELECT 5, l.line,
+       pg_temp.line(l.text, to_char(k.value, 'FM999990'), format('[%s .. %s]', round(k.quartile[1]), round(k.quartile[3])), k.n, '', '', '', '')
+  FROM median AS k
+  JOIN label AS l ON l.section = 'keys' AND l.variant = k.variant
+ WHERE k.part = 'keys'
+UNION ALL
+SELECT 6, l.line,
        pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM0.000'), to_char(r.quartile[3], 'FM0.000')), r.n,
            to_char(r.quartile[2], 'FM0.000'), pg_temp.verdict(r.quartile[2] >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
   FROM rate AS r
   JOIN label AS l ON l.section = 'rate' AND l.variant = r.variant
   LEFT JOIN target AS t ON t.section = 'rate' AND t.variant = r.variant
 UNION ALL
-SELECT 4, l.line,
+SELECT 7, l.line,
        pg_temp.line(format('%s, over %s us by hand', l.text, round(c.base_us)), round(c.us)::text,
            format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
            to_char(c.quartile[2], 'FM0.00'), '', '', '')

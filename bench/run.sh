@@ -3,7 +3,8 @@
 # figure is a comparison with a baseline that was measured in between.
 #   QUICK=1         a short form, of about a minute, for a first look
 #   BENCH_STRICT=1  fail where a target is missed
-#   BENCH_ONLY="bulk rate calls"  parts of it
+#   BENCH_ONLY="bulk partitions keys rate calls"  parts of it
+#   BULK_ROWS=200000  rows of the first two
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls; do
@@ -11,17 +12,17 @@ for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_ro
   . "$here/$part.sh"
 done
 
-# How many good measurements of each bulk variant (of INSERT twice as many), and
-# rounds of rates; neither for longer than these seconds.
+# How many good measurements of each bulk variant (of INSERT twice as many), of each
+# on partitions, and rounds of rates; none for longer than these seconds.
 if [ -n "${QUICK:-}" ]; then
-  BULK_WANTED=2 BULK_TIME=30 RATE_ROUNDS=3 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
+  BULK_WANTED=2 BULK_TIME=30 PART_WANTED=2 PART_TIME=15 KEYS_ROUNDS=5 RATE_ROUNDS=3 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
 else
-  BULK_WANTED=9 BULK_TIME=210 RATE_ROUNDS=21 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
+  BULK_WANTED=9 BULK_TIME=210 PART_WANTED=9 PART_TIME=75 KEYS_ROUNDS=25 RATE_ROUNDS=21 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
 fi
-RATE_RUN=1 BULK_ROWS=200000
+RATE_RUN=1 BULK_ROWS=${BULK_ROWS:-200000}
 # shellcheck disable=SC2034 # bulk.sh uses it
 MOST_ROUNDS=50
-only=${BENCH_ONLY:-bulk rate calls}
+only=${BENCH_ONLY:-bulk partitions keys rate calls}
 
 # Nothing runs in the middle of a measurement that the measurement did not ask for.
 settings=(
@@ -49,7 +50,7 @@ machine() {
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
   say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED UPDATEs and $((2 * BULK_WANTED)) INSERTs of each variant were measured"
-  say "            at the machine's full pace, or for $BULK_TIME s. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
+  say "            at the machine's full pace, or for $BULK_TIME s; partitions: $PART_WANTED, $PART_TIME s; keys: $KEYS_ROUNDS rounds. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
 
@@ -66,9 +67,11 @@ cluster_psql -o /dev/null -f "$here/schema.sql"
 for part in $only; do
   case $part in
   bulk) step "$TARGET/bench/bulk.log" "statements on $BULK_ROWS rows" bench_bulk "$BULK_WANTED" "$BULK_TIME" ;;
+  partitions) step "$TARGET/bench/partitions.log" "the same on 64 partitions" bench_partitions "$PART_WANTED" "$PART_TIME" ;;
+  keys) step "$TARGET/bench/keys.log" "1000 leases in one transaction" bench_keys "$KEYS_ROUNDS" ;;
   rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_ROUNDS" "$RATE_TIME" "$RATE_RUN" ;;
   calls) step "$TARGET/bench/calls.log" "calls" bench_calls "$CALL_ROUNDS" "$CALL_SECONDS" ;;
-  *) die "BENCH_ONLY names bulk, rate, calls; not $part" ;;
+  *) die "BENCH_ONLY names bulk, partitions, keys, rate, calls; not $part" ;;
   esac
 done
 

@@ -110,3 +110,31 @@ BEGIN
     INSERT INTO bench.result VALUES (part, variant, round, ns / rows, greatest(before, bench.pace()));
 END
 $$;
+
+-- Presents a thousand tokens, updates the thousand rows that they stand for, and commits; notes how
+-- long each of the three took, for each key. The commit doesn't wait for the disk: that would hide
+-- what the last check of the terms costs.
+CREATE PROCEDURE bench.measure_keys(variant text, round int) LANGUAGE plpgsql AS $$
+DECLARE
+    tokens bigint[] := ARRAY(SELECT token FROM bench.token WHERE key ~ '^[0-9]' ORDER BY token);
+    n float8 := cardinality(tokens) / 1e9;
+    before float8 := bench.pace();
+    at timestamptz[];
+    pace float8;
+BEGIN
+    COMMIT;
+    SET LOCAL synchronous_commit = off;
+    at[1] := clock_timestamp();
+    PERFORM fencing.present_all(tokens);
+    at[2] := clock_timestamp();
+    UPDATE bench.keyed SET v = v + 1;
+    at[3] := clock_timestamp();
+    COMMIT;
+    at[4] := clock_timestamp();
+    pace := greatest(before, bench.pace());
+    INSERT INTO bench.result VALUES
+        ('keys', variant || ' present', round, extract(epoch FROM at[2] - at[1]) / n, pace),
+        ('keys', variant || ' update', round, extract(epoch FROM at[3] - at[2]) / n, pace),
+        ('keys', variant || ' commit', round, extract(epoch FROM at[4] - at[3]) / n, pace);
+END
+$$;
