@@ -145,10 +145,11 @@ impl Cluster {
         self.dir.path().join(".s.PGSQL.5432")
     }
 
-    /// A line for the shell, whose programs are PostgreSQL's, and connect as [`Cluster::program`]s do.
+    /// A line for the shell, which has a minute; its programs are PostgreSQL's, and connect as [`Cluster::program`]s do.
     pub fn shell(&self, line: &str) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
-        let mut command = as_owner(&[], "sh");
+        let mut command = as_owner(&[], "timeout");
+        command.arg(PATIENCE.as_secs().to_string()).arg("sh");
         command.current_dir(self.dir.path()).env("PGHOST", self.dir.path()).env("PGUSER", "postgres");
         command.env("PATH", format!("{}:{path}", setting("FENCING_TEST_BINDIR"))).args(["-c", line]);
         command

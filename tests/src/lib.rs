@@ -4,6 +4,7 @@
 //! and says where (`scripts/suites/rust.sh`).
 
 pub mod cluster;
+pub mod doc;
 pub mod psql;
 pub mod sql;
 pub mod wire;

@@ -2,7 +2,7 @@
 //! restore meets no error and no warning on the way. And docs/restore.md, as it is written.
 
 use fencing_tests::cluster::run;
-use fencing_tests::{Cluster, Sql};
+use fencing_tests::{Cluster, Sql, doc};
 use postgres::Client;
 use std::process::{Command, Output};
 
@@ -237,7 +237,6 @@ fn data_only_with_triggers_disabled() {
     assert_eq!(scene.session.get::<String>(TRIGGERS), triggers);
 }
 
-/// Every command of docs/restore.md in turn, and what it says; `…` is anything.
 #[test]
 fn as_documented() {
     let cluster = Cluster::new();
@@ -254,47 +253,5 @@ fn as_documented() {
         "INSERT INTO report SELECT g, 'report ' || g, {token} FROM generate_series(1, 3) AS g;
          SELECT fencing.release({token})"
     ));
-    let text = include_str!("../../docs/restore.md");
-    let blocks: Vec<&str> = text.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    // One shell for all of it, which marks where each command's output begins.
-    let mut script = String::new();
-    let mut said = Vec::new();
-    for command in blocks
-        .iter()
-        .flat_map(|block| format!("\n{block}").split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>())
-    {
-        let mut lines = command.lines();
-        let mut continued = true;
-        script += &format!("echo '$ {}'\n", said.len());
-        for line in lines.by_ref() {
-            script += &format!("{line}\n");
-            continued = line.ends_with('|') || line.ends_with('\\');
-            if !continued {
-                break;
-            }
-        }
-        assert!(!continued, "{command}");
-        said.push((command.clone(), lines.collect::<Vec<_>>().join("\n")));
-    }
-    assert!(said.len() > 10, "{said:?}");
-    let output = cluster.shell(&format!("exec 2>&1\n{script}")).output().expect("sh");
-    let output = format!("\n{}", String::from_utf8_lossy(&output.stdout));
-    let heard: Vec<&str> = output.split("\n$ ").skip(1).collect();
-    for (n, (command, wanted)) in said.iter().enumerate() {
-        let heard = heard[n].strip_prefix(&n.to_string()).unwrap_or(heard[n]).trim();
-        assert!(matches(heard, wanted), "{command}\n-- but:\n{heard}");
-    }
-}
-
-/// Whether a text is as a pattern says, in which `…` is anything.
-fn matches(text: &str, pattern: &str) -> bool {
-    let mut parts = pattern.trim().split('…');
-    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first.trim_end())) else { return false };
-    for part in parts {
-        match rest.find(part.trim()) {
-            Some(at) => rest = &rest[at + part.trim().len()..],
-            None => return false,
-        }
-    }
-    rest.trim().is_empty() || pattern.trim_end().ends_with('…')
+    doc::run(&cluster, include_str!("../../docs/restore.md"));
 }

@@ -2,7 +2,7 @@
 //! from, and passes; nothing else does (hazards 2.1, 2.3).
 
 use fencing_tests::cluster::until;
-use fencing_tests::{Cluster, Sql};
+use fencing_tests::{Cluster, Sql, doc};
 use postgres::Client;
 
 /// The same tables on both sides, guarded alike.
@@ -246,4 +246,28 @@ fn leases_and_fences_are_not_replicated() {
     });
     assert_eq!(scene.to.get::<String>(own), before);
     scene.to.run(&format!("INSERT INTO t VALUES (9, 'x', {token})"));
+}
+
+#[test]
+fn as_documented() {
+    let cluster = Cluster::with(&["wal_level=logical", "wal_retrieve_retry_interval=100ms"]);
+    for database in ["origin", "replica"] {
+        cluster.connect().run(&format!("CREATE DATABASE {database}"));
+        let mut session = cluster.connect_as("postgres", database);
+        session.run(
+            "CREATE EXTENSION fencing;
+             SELECT fencing.create_namespace('jobs');
+             CREATE TABLE report (id int PRIMARY KEY, body text);
+             SELECT fencing.protect('report', 'jobs', key => 'nightly')",
+        );
+        if database == "origin" {
+            let token: i64 = session.get("SELECT token FROM fencing.acquire('jobs', 'nightly', holder => 'x')");
+            session.run(&format!(
+                "BEGIN; SELECT fencing.present({token});
+                 INSERT INTO report SELECT g, 'report ' || g FROM generate_series(1, 3) AS g; COMMIT"
+            ));
+        }
+    }
+    doc::run(&cluster, include_str!("../../docs/replication.md"));
+    cluster.connect_as("postgres", "replica").run("ALTER SUBSCRIPTION reports DISABLE");
 }
