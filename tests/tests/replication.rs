@@ -174,7 +174,18 @@ fn leases_of_the_subscriber_are_its_own() {
     let token = scene.to.acquire("a", "x").granted();
     scene.to.run(&format!("INSERT INTO t VALUES (7, 'here', {token})"));
     assert_eq!(scene.to.get::<i64>("SELECT seen FROM t WHERE id = 7"), token);
-    // Both may write the same rows: that is why enforcement_gaps() names subscriptions.
+    // Both may write the same rows: that is why subscriptions are listed, as long as they are enabled.
+    let listed = |severity: &str| {
+        format!(
+            "SELECT coalesce(string_agg(relation::text, ' ' ORDER BY relation::text), '') FROM fencing.enforcement_gaps()
+              WHERE gap = 'subscription' AND severity = '{severity}'"
+        )
+    };
+    assert_eq!(scene.to.get::<String>(&listed("weak")), "keyed loaded part_a part_b t");
+    scene.to.run("ALTER SUBSCRIPTION copy DISABLE");
+    assert_eq!(scene.to.get::<String>(&listed("weak")), "");
+    assert_eq!(scene.to.get::<String>(&listed("note")), "keyed loaded part_a part_b t");
+    scene.to.run("ALTER SUBSCRIPTION copy ENABLE");
     scene.to.run(&format!("BEGIN; SELECT fencing.present({token}); UPDATE t SET v = 'here'; COMMIT"));
     scene.write("UPDATE t SET v = 'there' WHERE id = 1");
     let there = "SELECT count(*) = 1 FROM t WHERE v = 'there' AND seen = ";
