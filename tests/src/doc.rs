@@ -8,7 +8,9 @@ pub fn run(cluster: &Cluster, page: &str) {
     let blocks = page.split("```console\n").skip(1).filter_map(|rest| rest.split("```").next());
     let mut script = "exec 2>&1\n".to_owned();
     let mut wanted = Vec::new();
-    for command in blocks.flat_map(|block| format!("\n{block}").split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>()) {
+    for command in
+        blocks.flat_map(|block| format!("\n{block}").split("\n$ ").skip(1).map(str::to_owned).collect::<Vec<_>>())
+    {
         script += &format!("echo '$ {}'\n", wanted.len());
         let (lines, said) = split(&command);
         script += &format!("{}\n", lines.trim_end());

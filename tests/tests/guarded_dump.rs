@@ -240,7 +240,8 @@ fn data_only_with_triggers_disabled() {
     run(&mut scene.program("pg_restore", &restore));
     assert_eq!(scene.session.get::<String>(ROWS), rows);
     // Each of them is listed, with what mends it.
-    let listed = "SELECT count(*) FROM fencing.enforcement_gaps() WHERE severity = 'open' AND gap = 'trigger_downgraded'";
+    let listed =
+        "SELECT count(*) FROM fencing.enforcement_gaps() WHERE severity = 'open' AND gap = 'trigger_downgraded'";
     assert!(scene.session.get::<i64>(WEAKENED) > 0);
     assert_eq!(scene.session.get::<i64>(listed), scene.session.get::<i64>(WEAKENED));
     let remedies = "SELECT string_agg(DISTINCT remedy, ' ') FROM fencing.enforcement_gaps() WHERE severity <> 'note'";
