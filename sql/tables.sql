@@ -66,34 +66,35 @@ COMMENT ON COLUMN fencing.member.privilege IS 'hold, observe or administer';
 -- The heartbeat row. Nothing that a renewal changes is indexed, and pages are left half empty, so
 -- that a renewal stays on its page and touches no index. The table's own lock is the gate: shared by
 -- writers and acquirers, exclusive for an epoch transition.
+-- The columns of fixed width stand first, where a guard reads them without taking the row apart.
 CREATE TABLE fencing.lease (
     namespace   integer NOT NULL,
-    key         text COLLATE "C" NOT NULL,
+    role        oid NOT NULL,
     token       bigint NOT NULL,
     granted_by  xid8 NOT NULL,
-    state       text COLLATE "C" NOT NULL,
-    holder      text NOT NULL,
-    role        oid NOT NULL,
-    ttl         interval NOT NULL,
     acquired_at timestamptz NOT NULL,
     renewed_at  timestamptz NOT NULL,
     expires_at  timestamptz NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    holder      text NOT NULL,
+    ttl         interval NOT NULL,
     ended_at    timestamptz,
     CONSTRAINT lease_pkey PRIMARY KEY (namespace, key),
     CONSTRAINT lease_state CHECK (state IN ('held', 'released', 'revoked', 'deleted', 'session_lost'))
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE fencing.lease IS 'One coordination record per lease: its latest term, and the heartbeat';
 COMMENT ON COLUMN fencing.lease.namespace IS 'namespace.id';
-COMMENT ON COLUMN fencing.lease.key IS 'The lease''s key within its namespace';
+COMMENT ON COLUMN fencing.lease.role IS 'Role that acquired the term';
 COMMENT ON COLUMN fencing.lease.token IS 'Token of the latest term; the same as the fence''s';
 COMMENT ON COLUMN fencing.lease.granted_by IS 'Transaction that granted the term; the same as advanced the fence';
-COMMENT ON COLUMN fencing.lease.state IS 'held (which may have lapsed: see expires_at), or how the term ended';
-COMMENT ON COLUMN fencing.lease.holder IS 'Label of the holder, for people; never compared';
-COMMENT ON COLUMN fencing.lease.role IS 'Role that acquired the term';
-COMMENT ON COLUMN fencing.lease.ttl IS 'How long the term lasts from each renewal';
 COMMENT ON COLUMN fencing.lease.acquired_at IS 'Coordinator time of the grant';
 COMMENT ON COLUMN fencing.lease.renewed_at IS 'Coordinator time of the last renewal, or of the grant';
 COMMENT ON COLUMN fencing.lease.expires_at IS 'When the term runs out unless renewed';
+COMMENT ON COLUMN fencing.lease.key IS 'The lease''s key within its namespace';
+COMMENT ON COLUMN fencing.lease.state IS 'held (which may have lapsed: see expires_at), or how the term ended';
+COMMENT ON COLUMN fencing.lease.holder IS 'Label of the holder, for people; never compared';
+COMMENT ON COLUMN fencing.lease.ttl IS 'How long the term lasts from each renewal';
 COMMENT ON COLUMN fencing.lease.ended_at IS 'When it ended, for every end but expiry';
 
 CREATE TABLE fencing.fence (

@@ -26,10 +26,12 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
             return Ok(row);
         }
         let old = if is_update(data) { Some((*data).tg_trigtuple) } else { None };
+        let inline = statement.guard.present_column;
+        let assigned = if inline == 0 || is_delete(data) { None } else { bigint(row, inline, descriptor) };
         let accepted = if maintenance::is_on() {
             None
         } else {
-            match accepted(data, statement, descriptor, row, old) {
+            match accepted(data, statement, descriptor, row, old, assigned) {
                 Err(violation) if statement.guard.definition.observe => {
                     observe::violation(&violation, None);
                     None
@@ -37,7 +39,7 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
                 accepted => accepted?,
             }
         };
-        if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, accepted)) }
+        if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, assigned.is_some(), accepted)) }
     }
 }
 
@@ -48,10 +50,11 @@ unsafe fn accepted(
     descriptor: TupleDesc,
     row: HeapTuple,
     old: Option<HeapTuple>,
+    assigned: Option<i64>,
 ) -> Result<Option<Token>, Error> {
     // SAFETY: the caller's: the call's data, and tuples of this descriptor.
     unsafe {
-        let inline = if is_delete(data) { None } else { inline_token(statement, row, old, descriptor)? };
+        let inline = inline_token(statement, assigned, old, descriptor)?;
         if statement.guard.key_columns.is_empty() {
             check_fixed(data, statement, inline)
         } else {
@@ -60,10 +63,10 @@ unsafe fn accepted(
     }
 }
 
-/// Reads the inline column, and presents what it holds for this statement and what that causes.
+/// Presents what was assigned to the inline column, for this statement and what that causes.
 unsafe fn inline_token(
     statement: &mut Statement,
-    row: HeapTuple,
+    assigned: Option<i64>,
     old: Option<HeapTuple>,
     descriptor: TupleDesc,
 ) -> Result<Option<i64>, Error> {
@@ -79,8 +82,7 @@ unsafe fn inline_token(
             .detail(format!("The row holds {stored} there. What can be read back from a row is no presentation."))
             .hint("Set the column to NULL with the guard removed, then protect the table again."));
     }
-    // SAFETY: as above.
-    let Some(token) = (unsafe { bigint(row, guard.present_column, descriptor) }) else { return Ok(None) };
+    let Some(token) = assigned else { return Ok(None) };
     // With a default, nobody can tell the client's token from the default's.
     if guard.present_has_default && !mutant::without("inline_default") {
         return Ok(None);
@@ -270,6 +272,7 @@ unsafe fn stamp(
     row: HeapTuple,
     old: Option<HeapTuple>,
     descriptor: TupleDesc,
+    assigned: bool,
     accepted: Option<Token>,
 ) -> HeapTuple {
     let guard = &statement.guard;
@@ -279,8 +282,7 @@ unsafe fn stamp(
     let mut n = 0;
     // SAFETY: the caller's: tuples of this descriptor; the arrays have room for both columns.
     unsafe {
-        let presents = guard.present_column != 0 && bigint(row, guard.present_column, descriptor).is_some();
-        if presents && !mutant::without("inline_null") {
+        if assigned && !mutant::without("inline_null") {
             columns[n] = guard.present_column;
             n += 1;
         }

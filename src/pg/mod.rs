@@ -7,6 +7,7 @@ pub mod clock;
 pub mod ddl;
 pub mod entry;
 pub mod extension;
+pub mod glance;
 pub mod key_type;
 pub mod lock;
 pub mod memory;

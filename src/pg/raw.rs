@@ -7,7 +7,7 @@
 
 use pgrx::pg_sys::{
     Buffer, CommandId, Datum, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext,
-    MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId, TupleDesc,
+    MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId,
 };
 
 unsafe extern "C-unwind" {
@@ -30,9 +30,10 @@ unsafe extern "C-unwind" {
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE, or_stronger: bool) -> bool;
 
     // These can.
+    pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
+    pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
     pub fn LockBuffer(buffer: Buffer, mode: i32);
     pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
-    pub fn heap_deform_tuple(tuple: HeapTuple, descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool);
     pub fn ReleaseBuffer(buffer: Buffer);
 }

@@ -52,7 +52,7 @@ const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [f
 
 /// Where a row is stored.
 #[derive(Clone, Copy)]
-pub struct Place(pg_sys::ItemPointerData);
+pub struct Place(pub(super) pg_sys::ItemPointerData);
 
 /// One row; usually a copy.
 pub struct Row {
@@ -240,46 +240,6 @@ impl Table {
             pg_sys::systable_endscan(scan);
             found
         }
-    }
-
-    /// Looks at the row at `place`, if one is there as this transaction or the latest to commit left
-    /// it. What `read` sees is gone once it returns.
-    pub fn look_at<T>(&self, place: Place, read: impl FnOnce(&Row) -> T) -> Option<T> {
-        let (mut values, mut nulls) = EMPTY;
-        let mut tuple = pg_sys::HeapTupleData { t_self: place.0, ..Default::default() };
-        let (rel, descriptor) = (self.rel, self.descriptor());
-        let block = u32::from(place.0.ip_blkid.bi_hi) << 16 | u32::from(place.0.ip_blkid.bi_lo);
-        let look = || {
-            // SAFETY: the block exists: whoever remembers a place forgets it when the table shrinks.
-            // The line is judged under the page's share lock; the page stays pinned while it is
-            // read. No destructor here.
-            unsafe {
-                let buffer = raw::ReadBuffer(rel, block);
-                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-                let page = pg_sys::BufferGetPage(buffer);
-                if place.0.ip_posid as usize <= pg_sys::PageGetMaxOffsetNumber(page) as usize {
-                    let item = pg_sys::PageGetItemId(page, place.0.ip_posid);
-                    if (*item).lp_flags() == pg_sys::LP_NORMAL {
-                        tuple.t_len = (*item).lp_len();
-                        tuple.t_tableOid = (*rel).rd_id;
-                        tuple.t_data = pg_sys::PageGetItem(page, item).cast();
-                    }
-                }
-                let latest = &raw mut pg_sys::SnapshotSelfData;
-                let visible = !tuple.t_data.is_null() && raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
-                raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-                if visible {
-                    raw::heap_deform_tuple(&mut tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-                }
-                (buffer, visible)
-            }
-        };
-        // SAFETY: as the closure says.
-        let (buffer, visible) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
-        let result = visible.then(|| read(&Row { tuple: &mut tuple, values, nulls, busy: false, outdated: false }));
-        // SAFETY: pinned above.
-        unsafe { raw::ReleaseBuffer(buffer) };
-        result
     }
 
     /// The row with that key, if there is one.

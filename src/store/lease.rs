@@ -3,6 +3,7 @@
 use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
+use crate::pg::glance::{Glance, look_at};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Place, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
@@ -45,8 +46,7 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
     // A version that was replaced after the snapshot: look again with a younger one.
     loop {
         let snapshot = Latest::take();
-        let keys = [(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))];
-        let row = table.find(oids().lease_pkey, &keys, Read::Latest(&snapshot))?;
+        let row = table.find(oids().lease_pkey, &key_of(lease), Read::Latest(&snapshot))?;
         if !row.outdated {
             return Some(from_row(row));
         }
@@ -57,15 +57,19 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
 pub fn all(namespace: i32) -> Vec<(LeaseId, Lease)> {
     let rows =
         Table::open(oids().lease, Access::Read).all(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take());
-    rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(2)), from_row(row))).collect()
+    rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(8)), from_row(row))).collect()
+}
+
+fn key_of(lease: &LeaseId) -> [(i16, Key<'_>); 2] {
+    [(1, Key::Int(lease.namespace)), (8, Key::Text(&lease.key))]
 }
 
 fn from_row(row: Row) -> Lease {
     Lease {
         record: record(&row),
-        holder: row.text(6),
-        role: row.oid(7),
-        ttl: name::check_span("ttl", row.interval(8)).unwrap_or(0),
+        holder: row.text(10),
+        role: row.oid(2),
+        ttl: name::check_span("ttl", row.interval(11)).unwrap_or(0),
         granted_by: row.bigint(4) as u64,
         row,
     }
@@ -74,12 +78,17 @@ fn from_row(row: Row) -> Lease {
 fn record(row: &Row) -> Record {
     Record {
         token: token(row.bigint(3)),
-        ended: row.with_text(5, |state| std::str::from_utf8(state).ok().and_then(EndReason::parse)),
-        acquired_at: row.bigint(9),
-        renewed_at: row.bigint(10),
-        expires_at: row.bigint(11),
+        ended: row.with_text(9, end_reason),
+        acquired_at: row.bigint(5),
+        renewed_at: row.bigint(6),
+        expires_at: row.bigint(7),
         ended_at: row.bigint_or_null(12),
     }
+}
+
+/// How a term ended, by the column `state`; `None` while it is held.
+fn end_reason(state: &[u8]) -> Option<EndReason> {
+    std::str::from_utf8(state).ok().and_then(EndReason::parse)
 }
 
 /// What a guard needs to know of a lease.
@@ -100,6 +109,18 @@ static PLACES: Backend<RefCell<(u64, LeaseMap<Place>)>> = Backend::new(RefCell::
 /// So many places are remembered.
 const PLACES_KEPT: usize = 1024;
 
+/// The leading columns of a row, as they are stored.
+#[repr(C)]
+struct Head {
+    namespace: i32,
+    role: u32,
+    token: i64,
+    granted_by: u64,
+    acquired_at: i64,
+    renewed_at: i64,
+    expires_at: i64,
+}
+
 /// The lease's row as this transaction or the latest to commit left it; for the hot path.
 ///
 /// Reads without a snapshot, first where the row was last time, then by its key. Such a read may meet
@@ -108,16 +129,17 @@ const PLACES_KEPT: usize = 1024;
 ///
 /// `access`: [`Access::Locked`] for those who have passed the gate, which is this table's lock.
 pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
-    let table = Table::open(oids().lease, access);
-    // Locking the table has brought word if it was moved or has shrunk.
+    // Locking the table brought word if it was moved or has shrunk.
     let version = extension::configuration_version();
-    let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
-    let remembered = place.and_then(|place| table.look_at(place, |row| is_of(row, lease).then(|| heartbeat_of(row))));
-    if let Some(heartbeat) = remembered.flatten() {
-        return Some(heartbeat);
+    if access == Access::Locked {
+        let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
+        let remembered = place.and_then(|place| look_at(oids().lease, place, |row| glance(row, lease)));
+        if let Some(heartbeat) = remembered.flatten() {
+            return Some(heartbeat);
+        }
     }
-    let keys = [(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))];
-    if let Some(row) = table.find(oids().lease_pkey, &keys, Read::Locked) {
+    let table = Table::open(oids().lease, access);
+    if let Some(row) = table.find(oids().lease_pkey, &key_of(lease), Read::Locked) {
         PLACES.with_borrow_mut(|(v, places)| {
             if *v != version || places.len() >= PLACES_KEPT {
                 places.clear();
@@ -130,14 +152,33 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     read(lease).map(|lease| heartbeat_of(&lease.row))
 }
 
-fn is_of(row: &Row, lease: &LeaseId) -> bool {
-    row.int(1) == lease.namespace && row.with_text(2, |key| *key == *lease.key)
+/// What a guard needs to know, if the row is that lease's and can be read where it lies.
+fn glance(row: &Glance, lease: &LeaseId) -> Option<Heartbeat> {
+    // SAFETY: the table's leading columns are those of `Head`, and not null; two texts follow.
+    let (head, texts) = unsafe { (row.head::<Head>(), row.two_texts_after::<Head>()) };
+    let (key, state) = texts?;
+    if head.namespace != lease.namespace || *key != *lease.key {
+        return None;
+    }
+    Some(Heartbeat {
+        record: Record {
+            token: token(head.token),
+            ended: if state == b"held" { None } else { end_reason(state) },
+            acquired_at: head.acquired_at,
+            renewed_at: head.renewed_at,
+            expires_at: head.expires_at,
+            ended_at: None,
+        },
+        role: Oid::from(head.role),
+        granted_by: head.granted_by,
+        written_by_me: row.written_by_me(),
+    })
 }
 
 fn heartbeat_of(row: &Row) -> Heartbeat {
     Heartbeat {
         record: record(row),
-        role: row.oid(7),
+        role: row.oid(2),
         granted_by: row.bigint(4) as u64,
         written_by_me: row.written_by_me(),
     }
@@ -149,26 +190,27 @@ fn table() -> Table {
 
 /// Makes `grant` the current term.
 pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Written {
-    let term = [
+    let row = [
+        Value::Int(lease.namespace),
+        Value::Oid(grant.role),
         Value::BigInt(grant.token.to_bigint()),
         Value::Xid8(grant.granted_by),
-        Value::Text(b"held"),
-        Value::Text(grant.holder),
-        Value::Oid(grant.role),
-        Value::Span(grant.ttl),
         Value::Time(grant.now),
         Value::Time(grant.now),
         Value::Time(grant.expires_at),
+        Value::Text(&lease.key),
+        Value::Text(b"held"),
+        Value::Text(grant.holder),
+        Value::Span(grant.ttl),
         Value::Null,
     ];
     match previous {
         Some(previous) => {
-            let changes: Vec<_> = term.into_iter().enumerate().map(|(i, value)| (i + 3, value)).collect();
-            table().update(&previous.row, &changes)
+            let is_key = |column: usize| column == 1 || column == 8;
+            let changes = row.into_iter().enumerate().map(|(i, value)| (i + 1, value));
+            table().update(&previous.row, &changes.filter(|(column, _)| !is_key(*column)).collect::<Vec<_>>())
         }
         None => {
-            let mut row = vec![Value::Int(lease.namespace), Value::Text(&lease.key)];
-            row.extend(term);
             table().insert(&row);
             Written::Done
         }
@@ -177,12 +219,12 @@ pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Writte
 
 /// Records a renewal.
 pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
-    table().update(&lease.row, &[(10, Value::Time(now)), (11, Value::Time(expires_at))])
+    table().update(&lease.row, &[(6, Value::Time(now)), (7, Value::Time(expires_at))])
 }
 
 /// Records an end.
 pub fn end(lease: &Lease, reason: EndReason, now: Instant) -> Written {
-    table().update(&lease.row, &[(5, Value::Text(reason.as_str().as_bytes())), (12, Value::Time(now))])
+    table().update(&lease.row, &[(9, Value::Text(reason.as_str().as_bytes())), (12, Value::Time(now))])
 }
 
 /// Removes the row.

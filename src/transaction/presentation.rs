@@ -3,6 +3,7 @@
 //! A token counts for the lease that it was issued for. One that was presented for a certain lease
 //! counts for that one alone: for none, if it was issued for another.
 
+use super::lower;
 use crate::pg::xact;
 use crate::store::{LeaseId, LeaseMap, NumberMap, namespace, new_map, term};
 use fencing_core::admission::Presented;
@@ -46,8 +47,18 @@ impl Entry {
     }
 }
 
+/// A token that one statement assigned inline.
+#[derive(Clone, Copy)]
+struct Inline {
+    token: i64,
+    statement: u64,
+    level: i32,
+}
+
 /// Everything presented now.
 pub struct Presentation {
+    /// The usual case, kept out of all the rest: one inline token, and nothing else.
+    only: Option<Inline>,
     tokens: NumberMap<i64, Entry>,
     /// The tokens of each lease, as they were issued.
     by_lease: LeaseMap<SmallVec<[i64; 2]>>,
@@ -67,6 +78,7 @@ pub struct Presentation {
 impl Presentation {
     /// Nothing.
     pub const EMPTY: Presentation = Presentation {
+        only: None,
         tokens: new_map(),
         by_lease: new_map(),
         by_name: new_map(),
@@ -78,11 +90,12 @@ impl Presentation {
 
     /// Nothing at all?
     pub fn is_empty(&self) -> bool {
-        self.tokens.is_empty()
+        self.only.is_none() && self.tokens.is_empty()
     }
 
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
+        self.only = None;
         if self.tokens.capacity() > super::KEPT {
             *self = Presentation::EMPTY;
             return;
@@ -98,7 +111,8 @@ impl Presentation {
 
     /// What is presented where no token counts for this lease: the one that names it, one of its own
     /// that names another, or any.
-    pub fn none_of(&self, lease: &LeaseId) -> Presented {
+    pub fn none_of(&mut self, lease: &LeaseId) -> Presented {
+        self.spread();
         let named = self.by_name.get(lease).copied();
         let own = || self.by_lease.get(lease).and_then(|own| Token::from_bigint(*own.first()?));
         let any = || self.tokens.keys().min().copied().map(Presented::Foreign);
@@ -113,12 +127,14 @@ impl Presentation {
 
     /// Presents a token for the transaction, at savepoint level `level`.
     fn present(&mut self, token: i64, level: i32) {
+        self.spread();
         self.entry(token).presented.get_or_insert(level);
         self.note(token, level);
     }
 
     /// Presents a token for one lease. LF013 where another was.
     fn present_for(&mut self, token: i64, lease: LeaseId, level: i32) -> Result<(), Error> {
+        self.spread();
         if let Some(other) = self.other_for(&lease, token) {
             return Err(second(other, token));
         }
@@ -151,6 +167,24 @@ impl Presentation {
 
     /// Presents a token for one statement and what it causes.
     pub fn present_inline(&mut self, token: i64, statement: u64, level: i32) {
+        match self.only {
+            None if self.tokens.is_empty() => self.only = Some(Inline { token, statement, level }),
+            Some(only) if only.token == token && only.statement == statement => {}
+            _ => {
+                self.spread();
+                self.add_inline(Inline { token, statement, level });
+            }
+        }
+    }
+
+    /// Moves the only token to where several have their place.
+    fn spread(&mut self) {
+        if let Some(only) = self.only.take() {
+            self.add_inline(only);
+        }
+    }
+
+    fn add_inline(&mut self, Inline { token, statement, level }: Inline) {
         let statements = &mut self.entry(token).statements;
         if !statements.iter().any(|(s, _)| *s == statement) {
             statements.push((statement, level));
@@ -174,6 +208,7 @@ impl Presentation {
 
     /// The statement has ended, and its inline tokens with it.
     pub fn statement_ended(&mut self, statement: u64) {
+        self.only.take_if(|only| only.statement == statement);
         for token in self.inline.remove(&statement).unwrap_or_default() {
             self.withdraw(token, |entry| entry.statements.retain(|(s, _)| *s != statement));
         }
@@ -181,6 +216,7 @@ impl Presentation {
 
     /// What a released savepoint presented is its parent's.
     pub fn reparent(&mut self, level: i32) {
+        lower(self.only.as_mut().map(|only| &mut only.level), level);
         for (at, token) in self.nested.iter_mut().rev().take_while(|(at, _)| *at >= level) {
             *at = level - 1;
             for l in self.tokens.get_mut(token).into_iter().flat_map(Entry::levels) {
@@ -194,6 +230,7 @@ impl Presentation {
 
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
+        self.only.take_if(|only| only.level >= level);
         while self.nested.last().is_some_and(|(at, _)| *at >= level) {
             let Some((_, token)) = self.nested.pop() else { break };
             let Some(entry) = self.tokens.get_mut(&token) else { continue };
@@ -227,8 +264,14 @@ impl Presentation {
     /// The tokens of this lease among those presented; `None` where some must be looked up first.
     /// `latest` is the lease's latest token: it belongs to the lease without a look-up.
     fn of_lease(&mut self, lease: &LeaseId, latest: Option<Token>) -> Option<Own> {
-        if let Some(latest) = latest.map(Token::to_bigint) {
-            self.own(latest, Some(lease.clone()));
+        match (self.only, latest.map(Token::to_bigint)) {
+            (Some(only), Some(latest)) if only.token == latest => return Some(Own::One(latest)),
+            (_, latest) => {
+                self.spread();
+                if let Some(latest) = latest {
+                    self.own(latest, Some(lease.clone()));
+                }
+            }
         }
         if !self.unresolved().is_empty() {
             return None;
