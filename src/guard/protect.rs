@@ -30,9 +30,10 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     let target = Locked::open_own(relation, Change::Add)?;
     require_guardable(&target)?;
     hold_namespace(&definition.namespace)?;
+    let tables = target.with_descendants(Change::Add);
+    // Once all of the tree is locked: whatever was done to it before is to be seen.
     let triggers = attach::all();
     refuse_below_guarded(&target, &triggers, Code::DuplicateObject)?;
-    let tables = target.with_descendants(Change::Add);
     for table in &tables {
         refuse_guarded(*table, relation, &triggers)?;
     }
@@ -54,6 +55,8 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
     require_administer(&earlier.namespace)?;
     hold_namespace(&definition.namespace)?;
     let tables = target.with_descendants(change);
+    // Again, once all of the tree is locked: partitions may have come and gone below it.
+    let triggers = attach::all();
     // What is in the inline column was looked at when it became one.
     let new_column = definition.present_column.is_some() && definition.present_column != earlier.present_column;
     fit(&target, &tables, &definition, new_column)?;

@@ -1,6 +1,6 @@
 //! `fencing.guarded`: what should be guarded, by name.
 
-use crate::pg::extension::oids;
+use crate::pg::extension::{oids, serialize_grants};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::text;
@@ -20,14 +20,20 @@ fn find(table: &Table, name: &Name) -> Option<Row> {
     table.find(oids().guarded_pkey, &keys, Read::Latest(&Latest::take()))
 }
 
+/// One writer at a time: each first looks whether there is a row. Granting the right to attach
+/// triggers comes before or after this, so both locks are taken here, always in the same order.
+fn serialize() -> Table {
+    serialize_grants();
+    Table::open(oids().guarded, Access::Serialize)
+}
+
 /// Records that a table should have this guard.
 pub fn record(name: &Name, definition: &[String]) {
     let recorded = find(&Table::open(oids().guarded, Access::Read), name).map(|row| row.texts(3));
     if recorded.as_deref() == Some(definition) {
         return;
     }
-    // One at a time: each first looks whether there is a row.
-    let table = Table::open(oids().guarded, Access::Serialize);
+    let table = serialize();
     let definition = Value::Raw(text::array_of_str(definition));
     let written = match find(&table, name) {
         Some(row) => table.update(&row, &[(3, definition)]),
@@ -45,7 +51,7 @@ pub fn forget(name: &Name) -> bool {
     if !is_recorded(name) {
         return false;
     }
-    let table = Table::open(oids().guarded, Access::Serialize);
+    let table = serialize();
     find(&table, name).is_some_and(|row| table.delete(&row) == Written::Done)
 }
 
