@@ -23,7 +23,10 @@ pub fn lent(table: Option<&Relation>) -> Option<(String, String)> {
     let back: Vec<_> = missing.iter().copied().filter(|f| owner != Some(user) || *f != ROW).collect();
     let user = quote_identifier(&role::name(user));
     let grant = format!("GRANT EXECUTE ON FUNCTION {} TO {user}", missing.join(", "));
-    let revoke = format!("REVOKE EXECUTE ON FUNCTION {} FROM {user}", back.join(", "));
+    let revoke = match back.as_slice() {
+        [] => String::new(),
+        back => format!("REVOKE EXECUTE ON FUNCTION {} FROM {user}", back.join(", ")),
+    };
     Some((to_owner.map_or(grant.clone(), |(more, _)| format!("{grant};\n{more}")), revoke))
 }
 
