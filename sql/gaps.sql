@@ -91,7 +91,9 @@ CREATE FUNCTION fencing.gaps_in_triggers()
         SELECT t.*,
                pg_catalog.format(CASE WHEN t.level OPERATOR(pg_catalog.=) 'statement' AND pg_catalog.count(*) OVER (PARTITION BY t.root) OPERATOR(pg_catalog.>) 1
                                       THEN 'SELECT fencing.alter_guard(%L, level => ''row'');'
-                                      ELSE 'SELECT fencing.alter_guard(%L);' END, t.root_name) AS mend
+                                      ELSE 'SELECT fencing.alter_guard(%L);' END, t.root_name) AS mend,
+               EXISTS (SELECT FROM pg_catalog.pg_class AS c
+                        WHERE c.oid OPERATOR(pg_catalog.=) t.relation AND c.relkind OPERATOR(pg_catalog.=) 'f') AS is_foreign
           FROM fencing.guard_tables() AS t
     ), triggers AS (
         SELECT g.* FROM fencing.guard_triggers() AS g
@@ -118,8 +120,16 @@ CREATE FUNCTION fencing.gaps_in_triggers()
             OR k.kind OPERATOR(pg_catalog.=) 'truncate'
           LEFT JOIN LATERAL (SELECT g.* FROM triggers AS g WHERE g.relation OPERATOR(pg_catalog.=) t.relation AND g.kind OPERATOR(pg_catalog.=) k.kind
                               ORDER BY g.enabled OPERATOR(pg_catalog.=) 'A' AND g.whole DESC, g.enabled OPERATOR(pg_catalog.=) 'A' DESC, g.trigger LIMIT 1) AS g ON true
-         WHERE t.armed
+         WHERE t.armed AND NOT t.is_foreign
     )
+    SELECT t.relation, 'open', 'foreign_table',
+           pg_catalog.format('%s is a foreign table below %s, which no guard covers', t.name, t.root_name),
+           pg_catalog.format(CASE t.place WHEN 'partition' THEN 'ALTER TABLE %2$s DETACH PARTITION %1$s;'
+                                          ELSE 'ALTER FOREIGN TABLE %1$s NO INHERIT %2$s;' END,
+                             t.name, fencing.qualified_name(i.inhparent))
+      FROM tables AS t JOIN pg_catalog.pg_inherits AS i ON i.inhrelid OPERATOR(pg_catalog.=) t.relation
+     WHERE t.is_foreign
+    UNION ALL
     SELECT t.relation, 'open', 'unguarded',
            pg_catalog.format('%s is recorded as guarded, but no trigger of its guard is left', t.name),
            COALESCE(l.remedy, '')
@@ -403,7 +413,7 @@ CREATE FUNCTION fencing.enforcement_gaps()
             UNION ALL SELECT * FROM fencing.gaps_in_settings()) AS g
      -- In an order in which the remedies can be run.
      ORDER BY pg_catalog.array_position(ARRAY['open', 'weak', 'note'], g.severity),
-              pg_catalog.array_position(ARRAY['missing_namespace', 'statement_level'], g.gap),
+              pg_catalog.array_position(ARRAY['missing_namespace', 'foreign_table', 'statement_level'], g.gap),
               fencing.qualified_name(g.relation) COLLATE "C", g.gap, g.detail COLLATE "C"
 $$;
 COMMENT ON FUNCTION fencing.enforcement_gaps() IS

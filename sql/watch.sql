@@ -13,7 +13,7 @@ COMMENT ON FUNCTION fencing.watch_command(pg_ddl_command) IS 'What the DDL watch
 
 CREATE FUNCTION fencing.should_be_guarded(schema text, name text)
     RETURNS boolean LANGUAGE c STABLE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_should_be_guarded';
-COMMENT ON FUNCTION fencing.should_be_guarded(text, text) IS 'Whether fencing.guarded has a table of that name';
+COMMENT ON FUNCTION fencing.should_be_guarded(text, text) IS 'Whether fencing.guarded has a table of that name, or a table below a guarded one lacks something of its guard';
 
 CREATE FUNCTION fencing.watch_ddl() RETURNS event_trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -64,13 +64,14 @@ $$;
 COMMENT ON FUNCTION fencing.watch_drop() IS 'Event trigger: warns where a guard loses a trigger';
 
 CREATE EVENT TRIGGER fencing_watch_ddl ON ddl_command_end
-    WHEN TAG IN ('CREATE TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER SCHEMA', 'CREATE TRIGGER', 'ALTER TRIGGER', 'CREATE RULE')
+    WHEN TAG IN ('CREATE TABLE', 'CREATE FOREIGN TABLE', 'CREATE SCHEMA', 'ALTER TABLE', 'ALTER FOREIGN TABLE', 'ALTER SCHEMA',
+                 'CREATE TRIGGER', 'ALTER TRIGGER', 'CREATE RULE')
     EXECUTE FUNCTION fencing.watch_ddl();
 ALTER EVENT TRIGGER fencing_watch_ddl ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER fencing_watch_ddl IS 'Keeps the guards of tables whole';
 
 CREATE EVENT TRIGGER fencing_watch_drop ON sql_drop
-    WHEN TAG IN ('DROP TRIGGER', 'ALTER TABLE', 'DROP FUNCTION', 'DROP OWNED')
+    WHEN TAG IN ('DROP TRIGGER', 'ALTER TABLE', 'DROP FUNCTION', 'DROP OWNED', 'DROP EXTENSION')
     EXECUTE FUNCTION fencing.watch_drop();
 ALTER EVENT TRIGGER fencing_watch_drop ENABLE ALWAYS;
 COMMENT ON EVENT TRIGGER fencing_watch_drop IS 'Warns where a guard loses a trigger';

@@ -85,6 +85,13 @@ impl Part {
     }
 }
 
+/// Whether a trigger that has the name of a guard's calls something else, or not for all that it should.
+pub fn is_changed(trigger: &StoredTrigger) -> bool {
+    let whole =
+        |part: Part| part.function().0 == trigger.function && part.fires() == trigger.fires && trigger.unconditional;
+    trigger.name.starts_with(PREFIX) && !PARTS.into_iter().any(whole)
+}
+
 /// A row trigger of a table's own, where its parent's clone was or will be.
 fn own_row_name() -> String {
     format!("{PREFIX}_own")
@@ -116,7 +123,8 @@ pub fn root(triggers: &[StoredTrigger], table: Oid) -> Option<Oid> {
 /// What puts the guard of `root` and of all below it right: SQL to be run as their owner, empty if
 /// nothing is to be done. `tables` are those below it.
 pub fn plan(root: Oid, tables: &[Oid], definition: &Definition, existing: &[StoredTrigger], extent: Extent) -> String {
-    let mut plan = Plan { definition, arguments: definition.arguments(), extent, existing, root, sql: String::new() };
+    let arguments = definition.arguments();
+    let mut plan = Plan { definition, arguments, extent, existing, root, below: tables, sql: String::new() };
     plan.table(root, Place::Root);
     for table in tables.iter().filter(|table| **table != root) {
         let place = if catalog::is_partition(*table) { Place::Partition } else { Place::Child };
@@ -134,7 +142,7 @@ pub fn plan(root: Oid, tables: &[Oid], definition: &Definition, existing: &[Stor
 /// What gives a table that has left its tree a row trigger of its own again, if it lost one.
 pub fn plan_left(table: Oid, definition: &Definition, existing: &[StoredTrigger]) -> String {
     let (arguments, extent, root) = (definition.arguments(), Extent::Joined, Oid::INVALID);
-    let mut plan = Plan { definition, arguments, extent, existing, root, sql: String::new() };
+    let mut plan = Plan { definition, arguments, extent, existing, root, below: &[], sql: String::new() };
     plan.table(table, Place::Child);
     plan.sql
 }
@@ -145,6 +153,8 @@ struct Plan<'a> {
     extent: Extent,
     existing: &'a [StoredTrigger],
     root: Oid,
+    /// The tables below the root; it may be among them.
+    below: &'a [Oid],
     sql: String,
 }
 
@@ -191,6 +201,7 @@ impl Plan<'_> {
         let Some(present) = present else {
             // The name of a row trigger may be that of a clone to come.
             let name = if part == Part::Row && table != self.root { own_row_name() } else { name };
+            let name = self.free(table, name);
             self.create(table, part, &name, "CREATE TRIGGER");
             return self.enable(table, &name);
         };
@@ -212,6 +223,16 @@ impl Plan<'_> {
         if !same || !present.always || self.some_clone_not_always(part) {
             self.enable(table, &name);
         }
+    }
+
+    /// The name, or one that sorts after it where a trigger that isn't the guard's has taken it.
+    fn free(&self, table: Oid, name: String) -> String {
+        // A row trigger of the root is cloned to partitions, under its name.
+        let clones = if table == self.root { self.below } else { &[] };
+        let taken =
+            |name: &String| std::iter::once(&table).chain(clones).any(|table| catalog::has_trigger(*table, name));
+        let numbered = (2..).map(|n| format!("{name}_{n}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !taken(name)).unwrap_or(name)
     }
 
     fn some_clone_not_always(&self, part: Part) -> bool {

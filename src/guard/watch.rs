@@ -7,8 +7,8 @@ use crate::pg::catalog::{self, StoredTrigger};
 use crate::pg::ddl::{self, Command};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::mutant::without;
-use crate::pg::relation::{Change, Kind, Locked, quoted_name};
-use crate::pg::{extension, report};
+use crate::pg::relation::{Change, Kind, Locked, owned_by, quote_literal, quoted_name};
+use crate::pg::{extension, report, role};
 use crate::store::guarded;
 use fencing_core::definition::Definition;
 use fencing_core::{Code, Error};
@@ -18,13 +18,16 @@ use std::collections::HashSet;
 /// `watch_command(command)`: what an event trigger was told of.
 pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
     let Some(command) = args.raw(0).filter(|_| !without("watch")) else { return Ok(Answer::Void) };
-    let triggers = attach::all();
-    if triggers.is_empty() {
-        return Ok(Answer::Void);
+    if !ddl::is_at_hand(command) {
+        return Err(Error::new(Code::InvalidParameter, "not a command that an event trigger was told of"));
     }
-    // SAFETY: the declaration was checked: a pg_ddl_command, which only an event trigger has.
+    let triggers = attach::all();
+    // SAFETY: it is at hand.
     let sql = match unsafe { ddl::read(command) } {
-        Command::Tree(table) => complete(table, &triggers),
+        Command::Tree(table) => {
+            warn_of_statement_level(table, &triggers);
+            complete(table, &triggers)
+        }
         Command::ColumnRenamed { table, from, to } => follow(table, &from, &to, &triggers),
         Command::TableMoved(table) => {
             warn_of_taken_name(table, &triggers);
@@ -39,8 +42,8 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
         }
         Command::Owner(table) => return Ok(grant_to_owner(table, &triggers)),
         Command::Altered(table) => warn_of_changes(table, &triggers),
-        Command::Trigger(trigger) => match catalog::table_of_trigger(trigger) {
-            Some(table) => warn_of_later_triggers(table),
+        Command::Trigger(trigger) => match catalog::trigger(trigger) {
+            Some(trigger) => warn_of_trigger(&trigger, &triggers),
             None => String::new(),
         },
         Command::Rule(table) => warn_of_rule(table, &triggers),
@@ -62,7 +65,19 @@ pub fn keep_guard(args: &Args) -> Result<Answer<'static>, Error> {
 /// `should_be_guarded(schema, name)`
 pub fn should_be_guarded(args: &Args) -> Result<Answer<'static>, Error> {
     let (Some(schema), Some(name)) = (args.string(0), args.string(1)) else { return Ok(Answer::One(false.into())) };
-    Ok(Answer::One(guarded::is_recorded(&guarded::Name { schema, name }).into()))
+    let incomplete = catalog::relation(&schema, &name).is_some_and(is_incomplete);
+    let guarded = incomplete || guarded::is_recorded(&guarded::Name { schema, name });
+    Ok(Answer::One(guarded.into()))
+}
+
+/// Whether a table below a guarded one lacks a trigger of its guard. Not while the guard itself is being
+/// changed: then it isn't recorded.
+fn is_incomplete(table: Oid) -> bool {
+    let triggers = attach::all();
+    let Some(root) = attach::root(&triggers, table).filter(|root| *root != table) else { return false };
+    let recorded = Locked::open(root, Change::None).is_some_and(|open| guarded::is_recorded(&name_of(&open)));
+    let definition = attach::own(&triggers, root).filter(|_| recorded);
+    definition.is_some_and(|d| !attach::plan(root, &[table], &d, &triggers, Extent::Joined).is_empty())
 }
 
 fn execute(sql: String) -> Answer<'static> {
@@ -85,7 +100,16 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     let Some(root) = attach::root(triggers, table) else { return String::new() };
     let Some(definition) = attach::own(triggers, root) else { return String::new() };
     let tables = catalog::with_descendants(root, pgrx::pg_sys::NoLock as i32);
-    let mut sql = attach::plan(root, &tables, &definition, triggers, Extent::Joined);
+    // What can't be changed here must not keep the rest from being completed.
+    let user = role::current_user();
+    let (within, beyond): (Vec<_>, Vec<_>) =
+        tables.iter().copied().partition(|below| owned_by(*below, user) && !catalog::is_foreign(*below));
+    let mut sql = attach::plan(root, &within, &definition, triggers, Extent::Joined);
+    for below in beyond.into_iter().filter(|below| *below == table || catalog::parents(*below).contains(&table)) {
+        if !attach::plan(root, &[below], &definition, triggers, Extent::Joined).is_empty() {
+            warn_of_incomplete(below);
+        }
+    }
     if !sql.is_empty() {
         // One that was detached and is back has its guard from above again.
         forget_below(root, &tables);
@@ -96,11 +120,46 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     let left: HashSet<_> = triggers.iter().filter(left).map(|t| t.table).collect();
     let row = extension::oids().guard_row;
     let lost_row = |table: &Oid| !attach::of_table(triggers, *table).any(|t| t.function == row);
-    for table in left.into_iter().filter(lost_row).filter(|table| attach::root(triggers, *table) == Some(*table)) {
-        record(table, triggers);
-        sql += &attach::plan_left(table, &definition, triggers);
+    // Others may have the same definition, and have lost a trigger on purpose: those are recorded. One
+    // who changes this tree has nothing to do with the tables of other owners.
+    let detached = |table: &Oid| {
+        lost_row(table)
+            && attach::root(triggers, *table) == Some(*table)
+            && Locked::open(*table, Change::None).is_some_and(|open| !guarded::is_recorded(&name_of(&open)))
+    };
+    for table in left.into_iter().filter(detached) {
+        if owned_by(table, user) && catalog::owner_of(table) == catalog::owner_of(root) {
+            record(table, triggers);
+            sql += &attach::plan_left(table, &definition, triggers);
+        } else {
+            warn_of_incomplete(table);
+        }
     }
     sql
+}
+
+/// Statement triggers alone are for plain tables: neither parents nor children.
+fn warn_of_statement_level(table: Oid, triggers: &[StoredTrigger]) {
+    let by_statement = |t: &Oid| attach::own(triggers, *t).is_some_and(|d| d.statement_level);
+    for joined in catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32).into_iter().filter(by_statement) {
+        let parents = catalog::parents(joined);
+        if joined == table && !parents.is_empty() || parents.contains(&table) {
+            let hint = format!(
+                "SELECT fencing.alter_guard({}, level => 'row') puts it right.",
+                quote_literal(&quoted_name(joined))
+            );
+            warn(joined, "its statement triggers don't see what is written through a parent", hint);
+        }
+    }
+}
+
+fn warn_of_incomplete(table: Oid) {
+    let why = if catalog::is_foreign(table) {
+        "it is a foreign table, which no guard covers"
+    } else {
+        "it lacks triggers that only its owner can make"
+    };
+    warn(table, why, "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned());
 }
 
 /// The record of a tree is that of its root.
@@ -183,6 +242,20 @@ fn warn_of_taken_name(table: Oid, triggers: &[StoredTrigger]) {
         let hint = "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned();
         warn(table, "a table without a guard has taken its name", hint);
     }
+}
+
+/// `CREATE OR REPLACE TRIGGER` may put something else in a guard's place.
+fn warn_of_trigger(trigger: &StoredTrigger, triggers: &[StoredTrigger]) -> String {
+    let guarded = || {
+        let recorded = |open: Locked| guarded::is_recorded(&name_of(&open));
+        attach::root(triggers, trigger.table).is_some()
+            || Locked::open(trigger.table, Change::None).is_some_and(recorded)
+    };
+    if attach::is_changed(trigger) && guarded() {
+        let hint = "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned();
+        warn(trigger.table, &format!("its trigger \"{}\" was replaced", trigger.name), hint);
+    }
+    warn_of_later_triggers(trigger.table)
 }
 
 /// A trigger that fires after the guard's may change what the guard has checked.

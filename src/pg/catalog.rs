@@ -37,42 +37,57 @@ const WRITES: i16 = (pg_sys::TRIGGER_TYPE_INSERT | pg_sys::TRIGGER_TYPE_UPDATE |
 pub fn triggers_calling(functions: &[Oid]) -> Vec<StoredTrigger> {
     let mut found = Vec::new();
     scan(pg_sys::TriggerRelationId, Oid::INVALID, None, |tuple, descriptor| {
-        // SAFETY: a row of pg_trigger, pinned; its columns are of their declared types.
+        // SAFETY: a row of pg_trigger, pinned.
         unsafe {
             let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
-            if !functions.contains(&form.tgfoid) {
-                return;
+            if functions.contains(&form.tgfoid) {
+                found.push(stored(tuple, descriptor));
             }
-            let attribute = |number: u32| {
-                let mut null = false;
-                let value = pg_sys::htup::heap_getattr(tuple, number as i32, descriptor, &mut null);
-                (!null).then_some(value)
-            };
-            found.push(StoredTrigger {
-                table: form.tgrelid,
-                name: text::from_server(CStr::from_ptr((&raw const form.tgname.data).cast()).to_bytes()),
-                function: form.tgfoid,
-                fires: form.tgtype,
-                always: form.tgenabled as u8 == pg_sys::TRIGGER_FIRES_ALWAYS,
-                is_clone: form.tgparentid != Oid::INVALID,
-                unconditional: attribute(pg_sys::Anum_pg_trigger_tgqual).is_none() && form.tgattr.dim1 == 0,
-                arguments: split_arguments(
-                    &attribute(pg_sys::Anum_pg_trigger_tgargs).map_or_else(Vec::new, |value| text::bytes_of(value)),
-                ),
-            });
         }
     });
     found
 }
 
-/// The table of a trigger.
-pub fn table_of_trigger(trigger: Oid) -> Option<Oid> {
-    let mut table = None;
-    scan(pg_sys::TriggerRelationId, Oid::from(pg_sys::TriggerOidIndexId), Some(trigger), |tuple, _| {
+/// The trigger of that oid.
+pub fn trigger(oid: Oid) -> Option<StoredTrigger> {
+    let mut found = None;
+    scan(pg_sys::TriggerRelationId, Oid::from(pg_sys::TriggerOidIndexId), Some(oid), |tuple, descriptor| {
         // SAFETY: a row of pg_trigger, pinned.
-        table = Some(unsafe { (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>()).tgrelid });
+        found = Some(unsafe { stored(tuple, descriptor) });
     });
-    table
+    found
+}
+
+/// Whether a table has a trigger of that name.
+pub fn has_trigger(table: Oid, name: &str) -> bool {
+    // SAFETY: a catalog look-up; the name is NUL-terminated.
+    unsafe { pg_sys::get_trigger_oid(table, text::to_server_cstr(name), true) != Oid::INVALID }
+}
+
+/// # Safety
+/// `tuple` must be a row of `pg_trigger`, pinned, `descriptor` that table's.
+unsafe fn stored(tuple: pg_sys::HeapTuple, descriptor: pg_sys::TupleDesc) -> StoredTrigger {
+    // SAFETY: the caller's promise; the columns are of their declared types.
+    unsafe {
+        let form = &*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_trigger>();
+        let attribute = |number: u32| {
+            let mut null = false;
+            let value = pg_sys::htup::heap_getattr(tuple, number as i32, descriptor, &mut null);
+            (!null).then_some(value)
+        };
+        StoredTrigger {
+            table: form.tgrelid,
+            name: text::from_server(CStr::from_ptr((&raw const form.tgname.data).cast()).to_bytes()),
+            function: form.tgfoid,
+            fires: form.tgtype,
+            always: form.tgenabled as u8 == pg_sys::TRIGGER_FIRES_ALWAYS,
+            is_clone: form.tgparentid != Oid::INVALID,
+            unconditional: attribute(pg_sys::Anum_pg_trigger_tgqual).is_none() && form.tgattr.dim1 == 0,
+            arguments: split_arguments(
+                &attribute(pg_sys::Anum_pg_trigger_tgargs).map_or_else(Vec::new, |value| text::bytes_of(value)),
+            ),
+        }
+    }
 }
 
 /// `pg_trigger.tgargs`: strings that each end with a NUL.
@@ -134,6 +149,20 @@ pub fn is_partition(relation: Oid) -> bool {
 pub fn is_partitioned(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
     unsafe { pg_sys::get_rel_relkind(relation) as u8 == pg_sys::RELKIND_PARTITIONED_TABLE }
+}
+
+/// The relation of that name.
+pub fn relation(schema: &str, name: &str) -> Option<Oid> {
+    let (schema, name) = (text::to_server_cstr(schema), text::to_server_cstr(name));
+    // SAFETY: syscache look-ups; both names are NUL-terminated; invalid where there is none.
+    let relation = unsafe { pg_sys::get_relname_relid(name, pg_sys::get_namespace_oid(schema, true)) };
+    (relation != Oid::INVALID).then_some(relation)
+}
+
+/// Whether a relation is a foreign table; `false` for one that is gone.
+pub fn is_foreign(relation: Oid) -> bool {
+    // SAFETY: a syscache look-up.
+    unsafe { pg_sys::get_rel_relkind(relation) as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
 /// The owner of a relation; invalid for one that is gone.

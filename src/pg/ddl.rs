@@ -33,10 +33,31 @@ pub enum Command {
     Other,
 }
 
+/// Whether this is a command that the event trigger which runs was told of. A `pg_ddl_command` is a
+/// mere pointer, and a cursor may keep it for longer than what it points to; raises 39P03 where no
+/// event trigger runs.
+pub fn is_at_hand(command: Datum) -> bool {
+    let sql = c"SELECT d.command FROM pg_catalog.pg_event_trigger_ddl_commands() AS d";
+    // SAFETY: SPI calls in their order, a constant statement; an error in between ends in an abort,
+    // which closes SPI. The table has as many rows as it says.
+    unsafe {
+        pg_sys::SPI_connect();
+        pg_sys::SPI_execute(sql.as_ptr(), true, 0);
+        let table = pg_sys::SPI_tuptable;
+        let found = (0..pg_sys::SPI_processed as usize).any(|row| {
+            let mut null = false;
+            let value = pg_sys::SPI_getbinval(*(*table).vals.add(row), (*table).tupdesc, 1, &mut null);
+            !null && value.value() == command.value()
+        });
+        pg_sys::SPI_finish();
+        found
+    }
+}
+
 /// Reads a `pg_ddl_command`.
 ///
 /// # Safety
-/// `command` must be a non-null value of that type, inside the event trigger that got it.
+/// `command` must be one that [`is_at_hand`].
 pub unsafe fn read(command: Datum) -> Command {
     // SAFETY: the caller's promise; which member of the union is in use, the type says.
     unsafe {
@@ -58,7 +79,7 @@ unsafe fn simple(address: pg_sys::ObjectAddress, parsetree: *mut pg_sys::Node) -
     }
     // SAFETY: the caller's: a parse tree, whose tag says what it is.
     match unsafe { (*parsetree).type_ } {
-        NodeTag::T_CreateStmt => Command::Tree(address.objectId),
+        NodeTag::T_CreateStmt | NodeTag::T_CreateForeignTableStmt => Command::Tree(address.objectId),
         NodeTag::T_CreateTrigStmt => Command::Trigger(address.objectId),
         // SAFETY: as above; by the names as the statement resolved them.
         NodeTag::T_RuleStmt => unsafe {

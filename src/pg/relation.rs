@@ -329,7 +329,8 @@ fn exists(relation: Oid) -> bool {
     }
 }
 
-fn owned_by(relation: Oid, role: Oid) -> bool {
+/// Whether a role may change a relation as its owner may.
+pub fn owned_by(relation: Oid, role: Oid) -> bool {
     // SAFETY: a catalog look-up.
     unsafe {
         #[cfg(feature = "pg15")]
