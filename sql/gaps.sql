@@ -80,6 +80,8 @@ CREATE FUNCTION fencing.guard_tables()
       FROM tree
       JOIN root AS r ON r.relation OPERATOR(pg_catalog.=) tree.root
       JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) tree.relation
+     -- A temporary child is its own session's alone.
+     WHERE c.relpersistence OPERATOR(pg_catalog.<>) 't'
 $$;
 COMMENT ON FUNCTION fencing.guard_tables() IS
     'Internal: every table that is or should be guarded, the table through which it is (armed: with any trigger left), and the guard that it should have';
@@ -167,12 +169,17 @@ CREATE FUNCTION fencing.gaps_in_triggers()
            pg_catalog.format('triggers of %s have another definition than %s: %s', t.name,
                CASE WHEN t.place OPERATOR(pg_catalog.=) 'table' THEN 'is recorded' ELSE t.root_name END,
                pg_catalog.string_agg(pg_catalog.quote_ident(g.name), ', ' ORDER BY g.name)),
-           t.mend
+           -- In full: which of its triggers says the right thing, they don't know.
+           CASE WHEN t.place OPERATOR(pg_catalog.<>) 'table' THEN t.mend
+                ELSE pg_catalog.format('SELECT fencing.alter_guard(%L, %L, %s, token_column => %L, present_column => %L);', t.name, t.namespace,
+                         CASE WHEN t.key IS NOT NULL THEN pg_catalog.format('key => %L', t.key)
+                              ELSE pg_catalog.format('key_columns => %L', t.key_columns) END,
+                         COALESCE(t.token_column, ''), COALESCE(t.present_column, '')) END
       FROM tables AS t JOIN triggers AS g ON g.relation OPERATOR(pg_catalog.=) t.relation
      WHERE t.armed AND g.namespace IS NOT NULL
        AND ROW(g.namespace, g.key, g.key_columns, g.token_column, g.present_column)
            IS DISTINCT FROM ROW(t.namespace, t.key, t.key_columns, t.token_column, t.present_column)
-     GROUP BY t.relation, t.place, t.name, t.root_name, t.mend
+     GROUP BY t.relation, t.place, t.name, t.root_name, t.mend, t.namespace, t.key, t.key_columns, t.token_column, t.present_column
     UNION ALL
     SELECT t.relation, 'note', 'closed',
            pg_catalog.format('the arguments of trigger %I of %s are no definition of a guard: every write is refused', g.name, t.name), t.mend

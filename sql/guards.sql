@@ -88,10 +88,12 @@ COMMENT ON FUNCTION fencing.guard_definition(text[]) IS 'Reads a guard''s defini
 COMMENT ON FUNCTION fencing.guard_definition(bytea) IS 'Reads a guard''s definition from its trigger''s arguments (pg_trigger.tgargs)';
 
 CREATE VIEW fencing.guards AS
-SELECT t.tgrelid::pg_catalog.regclass AS relation, d.*
-  FROM pg_catalog.pg_trigger AS t
+SELECT DISTINCT ON (t.tgrelid) t.tgrelid::pg_catalog.regclass AS relation, d.*
+  FROM (VALUES (1, 'fencing.guard_row'::pg_catalog.regproc), (2, 'fencing.guard_statement'::pg_catalog.regproc),
+               (3, 'fencing.guard_truncate'::pg_catalog.regproc)) AS f (rank, function)
+  JOIN pg_catalog.pg_trigger AS t ON t.tgfoid OPERATOR(pg_catalog.=) f.function
  CROSS JOIN LATERAL fencing.guard_definition(t.tgargs) AS d
- WHERE t.tgfoid OPERATOR(pg_catalog.=) 'fencing.guard_truncate'::pg_catalog.regproc;
+ ORDER BY t.tgrelid, d.namespace IS NULL, f.rank, t.tgname;
 COMMENT ON VIEW fencing.guards IS 'Every guarded table with its guard''s definition, as its triggers say it';
 COMMENT ON COLUMN fencing.guards.relation IS 'The guarded table';
 COMMENT ON COLUMN fencing.guards.namespace IS 'Namespace of its lease or leases';

@@ -118,6 +118,8 @@ CREATE FUNCTION fencing.tables_to_prove(target regclass)
       JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) tree.oid
       JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
       LEFT JOIN guard ON guard.oid OPERATOR(pg_catalog.=) c.oid
+     -- A temporary child is its own session's alone.
+     WHERE c.relpersistence OPERATOR(pg_catalog.<>) 't' OR c.oid OPERATOR(pg_catalog.=) $1
      ORDER BY c.oid OPERATOR(pg_catalog.<>) $1, n.nspname, c.relname
 $$;
 COMMENT ON FUNCTION fencing.tables_to_prove(regclass) IS

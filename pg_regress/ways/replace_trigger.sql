@@ -1,6 +1,6 @@
 -- way: CREATE OR REPLACE TRIGGER of the guard's name, so that it fires for INSERT alone
 -- PostgreSQL: allows it to the table's owner, with a function that the owner may execute
--- fencing: the stale write passes; enforcement_gaps() lists it, alter_guard(table) mends it
+-- fencing: the stale write passes; a warning says so, enforcement_gaps() lists it, alter_guard(table) mends it
 -- area: switched off
 -- without: gaps
 CREATE TABLE item (owner text, id int, body text);

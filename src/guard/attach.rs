@@ -126,7 +126,8 @@ pub fn plan(root: Oid, tables: &[Oid], definition: &Definition, existing: &[Stor
     let arguments = definition.arguments();
     let mut plan = Plan { definition, arguments, extent, existing, root, below: tables, sql: String::new() };
     plan.table(root, Place::Root);
-    for table in tables.iter().filter(|table| **table != root) {
+    // A temporary child is its own session's alone.
+    for table in tables.iter().filter(|table| **table != root && !catalog::is_temporary(**table)) {
         let place = if catalog::is_partition(*table) { Place::Partition } else { Place::Child };
         let left_out = match place {
             Place::Child => without("inheritance"),

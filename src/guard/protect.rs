@@ -4,7 +4,7 @@ use super::attach::{self, Extent};
 use super::declare::{changed, check_inline_column, declared, may_drop_triggers, require_guardable, require_plain};
 use super::watch::forget_below;
 use super::{grants, resolve};
-use crate::pg::catalog::{StoredTrigger, ancestors};
+use crate::pg::catalog::{StoredTrigger, ancestors, is_foreign, is_temporary};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::extension;
 use crate::pg::lock::{Mode, Tag};
@@ -30,7 +30,8 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     let target = Locked::open_own(relation, Change::Add)?;
     require_guardable(&target)?;
     hold_namespace(&definition.namespace)?;
-    let tables = target.with_descendants(Change::Add);
+    let mut tables = target.with_descendants(Change::Add);
+    tables.retain(|table| !is_temporary(*table));
     // Once all of the tree is locked: whatever was done to it before is to be seen.
     let triggers = attach::all();
     refuse_below_guarded(&target, &triggers, Code::DuplicateObject)?;
@@ -54,7 +55,9 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
     let definition = changed(args, &earlier)?;
     require_administer(&earlier.namespace)?;
     hold_namespace(&definition.namespace)?;
-    let tables = target.with_descendants(change);
+    let mut tables = target.with_descendants(change);
+    // What has joined and can't be guarded is a gap of its own, and no reason to leave others.
+    tables.retain(|table| !is_temporary(*table) && !is_foreign(*table));
     // Again, once all of the tree is locked: partitions may have come and gone below it.
     let triggers = attach::all();
     // What is in the inline column was looked at when it became one.

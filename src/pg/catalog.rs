@@ -165,6 +165,15 @@ pub fn is_foreign(relation: Oid) -> bool {
     unsafe { pg_sys::get_rel_relkind(relation) as u8 == pg_sys::RELKIND_FOREIGN_TABLE }
 }
 
+/// Whether only its own session sees a relation; `false` for one that is gone.
+pub fn is_temporary(relation: Oid) -> bool {
+    // SAFETY: syscache look-ups; the second fails for what is gone, the first doesn't.
+    unsafe {
+        pg_sys::get_rel_relkind(relation) != 0
+            && pg_sys::get_rel_persistence(relation) as u8 == pg_sys::RELPERSISTENCE_TEMP
+    }
+}
+
 /// The owner of a relation; invalid for one that is gone.
 pub fn owner_of(relation: Oid) -> Oid {
     // SAFETY: a syscache look-up; the tuple is released before the struct is left.
