@@ -71,3 +71,8 @@ SELECT try('SELECT fencing.assert_current({short})');
 SELECT status FROM fencing.release(token('short'));
 SELECT left(try($$SELECT fencing.acquire('jobs', 'a', 'x')$$), 5);
 COMMIT;
+
+-- Numbers that are nobody's token.
+SELECT try('SELECT fencing.assert_current(0)');
+SELECT try('SELECT fencing.assert_current(-1)');
+SELECT try('SELECT fencing.assert_current(42)');

@@ -42,6 +42,7 @@ SELECT try($$SELECT fencing.protect('doc', 'jobs', key_columns => '{gone}')$$);
 SELECT try($$SELECT fencing.protect('doc', 'jobs', key_columns => '{ctid}')$$);
 SELECT try($$SELECT fencing.protect('doc', 'jobs', 'a', token_column => 'nothing')$$);
 SELECT try($$SELECT fencing.protect('doc', 'jobs', 'a', present_column => 'nothing')$$);
+SELECT try($$SELECT fencing.protect('doc', 'jobs', 'a', token_column => '')$$);
 SELECT type, split_part(try(format('SELECT fencing.protect(%L, %L, key_columns => %L)', 'doc', 'jobs', ARRAY[type])), E'\n', 1)
   FROM unnest(ARRAY['number', 'real', 'at', 'flag', 'raw', 'fixed', 'list', 'json', 'odd', 'name', 'oid']) AS type;
 SELECT try($$SELECT fencing.protect('doc', 'jobs', key_columns => '{body,at}')$$);

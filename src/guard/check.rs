@@ -10,7 +10,7 @@ use crate::store::namespace::{self, Namespace};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction::presentation::{self, Own};
 use crate::transaction::{self, fences};
-use fencing_core::admission::{Case, Claim, MissingRule, Presented, Verdict, admit};
+use fencing_core::admission::{Case, Claim, MissingRule, Presented, Rejection, Verdict, admit};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, ExpiryRule};
 use fencing_core::{Error, Token};
@@ -246,7 +246,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
     });
     match (verdict, subject) {
         (Verdict::Rejected(why), subject) => {
-            Err(why.error(&subject.map_or_else(|| "unknown".to_owned(), |s| s.describe()), None))
+            Err(subject.map_or_else(|| of_no_lease(why), |subject| why.error(&subject.describe(), None)))
         }
         (Verdict::Accepted(token), Some(subject)) => {
             fences::accept(&subject.lease, token, subject.namespace.clone());
@@ -254,4 +254,18 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         }
         (Verdict::Accepted(_) | Verdict::Admitted, _) => Ok(()),
     }
+}
+
+/// Why a number that is no lease's token is rejected.
+fn of_no_lease(why: Rejection) -> Error {
+    let mut error = why.error("", None);
+    match why {
+        Rejection::Malformed(_) => error.detail = Some("Tokens are positive.".to_owned()),
+        Rejection::Unknown(value) => {
+            error.message = "unknown term".to_owned();
+            error.detail = Some(format!("{value} was never issued as a token."));
+        }
+        _ => {}
+    }
+    error
 }

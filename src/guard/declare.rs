@@ -27,8 +27,8 @@ pub fn declared(args: &Args) -> Result<Definition, Error> {
     let definition = Definition {
         namespace,
         key,
-        token_column: args.name(4).filter(|name| !name.is_empty()),
-        present_column: args.name(5).filter(|name| !name.is_empty()),
+        token_column: args.name(4),
+        present_column: args.name(5),
         on_missing: missing_rule(&on_missing),
         observe: mode == "observe",
         statement_level: level == "statement",

@@ -8,7 +8,7 @@ use crate::pg::catalog::{StoredTrigger, ancestors, is_foreign, is_temporary};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::extension;
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::relation::{Change, Locked, Relation, quote_identifier, quoted_name};
+use crate::pg::relation::{Change, Kind, Locked, Relation, quote_identifier, quoted_name};
 use crate::store::guarded;
 use crate::store::namespace::{self, Privilege};
 use fencing_core::definition::Definition;
@@ -73,6 +73,9 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
 pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let target = Locked::open_own(relation, Change::Drop)?;
+    if target.kind() == Kind::Other {
+        require_guardable(&target)?;
+    }
     let triggers = attach::all();
     refuse_below_guarded(&target, &triggers, Code::DependentObjects)?;
     let own: Vec<_> = attach::of_table(&triggers, relation).collect();
