@@ -11,7 +11,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 
 MATRIX_DIR=${MATRIX_DIR:-$TARGET/matrix}
 MIRROR=${MATRIX_MIRROR:-http://deb.debian.org/debian}
-SUITES=${ONLY:-core regress isolation ways clusters docs}
+SUITES=${ONLY:-core regress isolation ways mutations clusters docs}
 
 # release VERSION: the Debian that has it.
 release() {
