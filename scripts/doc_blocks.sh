@@ -65,7 +65,7 @@ run_file() {
   extract "$file" >"$work/blocks"
   run_psql -d postgres -q -c 'SET client_min_messages = warning' \
     -c "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database"
-  cat "$work"/*.sql | grep -qiE '^ *create +extension +(if +not +exists +)?fencing' ||
+  grep -qiE '^ *create +extension +(if +not +exists +)?fencing' "$work"/*.sql ||
     run_psql -d "$database" -q -c 'CREATE EXTENSION fencing'
   while read -r line info; do
     if run_block "$database" "$line" "$info"; then
