@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests with several PostgreSQLs, each in the Debian that has it:
-#   scripts/matrix.sh [VERSION ...]      (15 17 18; no Debian has 16)
+#   scripts/matrix.sh [VERSION ...]      (15 17 18; 16 is Ubuntu's, and needs the package
+#                                         ubuntu-keyring, which Debian has from 13 on)
 # One line of result for each. Needs root, debootstrap and the network; the Rust
 # toolchain is the caller's own. What it makes stays in MATRIX_DIR (target/matrix,
 # about 2 GB a version), so that the next run is faster. ONLY="core ways" chooses the suites.
@@ -10,16 +11,18 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/lib.sh"
 
 MATRIX_DIR=${MATRIX_DIR:-$TARGET/matrix}
-MIRROR=${MATRIX_MIRROR:-http://deb.debian.org/debian}
+UBUNTU_KEYRING=${UBUNTU_KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
 SUITES=${ONLY:-core regress isolation ways mutations clusters docs}
 
-# release VERSION: the Debian that has it.
-release() {
+# source_of VERSION: SUITE MIRROR SCRIPT of the distribution that has it. A script is what
+# debootstrap does; it knows no suite that is younger than itself.
+source_of() {
   case $1 in
-  15) echo bookworm ;;
-  17) echo trixie ;;
-  18) echo forky ;;
-  *) die "no Debian has PostgreSQL $1: give 15, 17 or 18" ;;
+  15) echo bookworm http://deb.debian.org/debian sid ;;
+  16) echo noble http://archive.ubuntu.com/ubuntu gutsy ;;
+  17) echo trixie http://deb.debian.org/debian sid ;;
+  18) echo forky http://deb.debian.org/debian sid ;;
+  *) die "no PostgreSQL $1 to be had here: give 15, 16, 17 or 18" ;;
   esac
 }
 
@@ -43,14 +46,14 @@ inside() {
     inside "$root" "$@"
 }
 
-# make_root VERSION ROOT: a small Debian with what building needs.
+# make_root VERSION ROOT: a small system with what building needs.
 make_root() {
-  local version=$1 root=$2 release script=()
-  release=$(release "$version")
-  [ -e "/usr/share/debootstrap/scripts/$release" ] || script=(/usr/share/debootstrap/scripts/sid)
+  local version=$1 root=$2 suite mirror script options=()
+  read -r suite mirror script < <(source_of "$version")
+  [ "$suite" != noble ] || options=(--components=main,universe "--keyring=$UBUNTU_KEYRING")
   rm -rf "$root.new"
   debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev,make,pkg-config,libclang-dev,libssl-dev \
-    "$release" "$root.new" "$MIRROR" "${script[@]}" || return
+    "${options[@]}" "$suite" "$root.new" "$mirror" "/usr/share/debootstrap/scripts/$script" || return
   # No cluster, no service: the tests have their own.
   printf '#!/bin/sh\nexit 101\n' >"$root.new/usr/sbin/policy-rc.d"
   chmod +x "$root.new/usr/sbin/policy-rc.d"
@@ -67,7 +70,7 @@ try() {
   export MATRIX_TARGET=$dir/target
   writable_dir "$MATRIX_TARGET"
   [ -d "$dir/root" ] ||
-    step "$dir/root.log" "making a Debian with PostgreSQL $version" make_root "$version" "$dir/root" || return
+    step "$dir/root.log" "making a system with PostgreSQL $version" make_root "$version" "$dir/root" || return
   # shellcheck disable=SC2086 # a list of suites
   STEP_TAIL=0 step "$dir/test.log" "testing with PostgreSQL $version" \
     inside "$dir/root" env PG_CONFIG="$config" "$ROOT/scripts/test.sh" $SUITES || FAILED=1
@@ -76,8 +79,12 @@ try() {
 }
 
 [ $# -gt 0 ] || set -- 15 17 18
-for version in "$@"; do release "$version" >/dev/null; done
-[ "$(id -u)" -eq 0 ] || die "the matrix needs root, to make and enter Debian systems: run it with sudo -E"
+for version in "$@"; do
+  source_of "$version" >/dev/null
+  [ "$version" != 16 ] || [ -e "$UBUNTU_KEYRING" ] || [ -d "$MATRIX_DIR/16/root" ] ||
+    die "PostgreSQL 16 comes from Ubuntu: install ubuntu-keyring, or set UBUNTU_KEYRING to its ubuntu-archive-keyring.gpg"
+done
+[ "$(id -u)" -eq 0 ] || die "the matrix needs root, to make and enter systems of its own: run it with sudo -E"
 for tool in debootstrap unshare cargo; do
   command -v "$tool" >/dev/null || die "the matrix needs $tool: install it (Debian: apt-get install debootstrap util-linux; Rust: https://rustup.rs)"
 done
