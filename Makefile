@@ -4,7 +4,7 @@
 export PG_CONFIG DESTDIR VARIANT KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutations lint install installcheck bench clean
+.PHONY: help setup build demo test mutations matrix lint install installcheck bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ test: ## all tests (ONLY="core clusters regress isolation ways mutations docs", 
 
 mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
 	@scripts/test.sh mutations
+
+matrix: ## build and test with each PostgreSQL, in a Debian of its own (VERSIONS="15 17 18", MATRIX_DIR, ONLY); needs root and debootstrap
+	@scripts/matrix.sh $(VERSIONS)
 
 lint: ## rustfmt, clippy, shellcheck
 	@scripts/lint.sh

@@ -17,7 +17,7 @@ cd "$ROOT"
 status=0
 step "$TARGET/lint-fmt.log" "cargo fmt" cargo fmt --all --check -- --color never || status=1
 step "$TARGET/lint-clippy.log" "cargo clippy" \
-  cargo clippy --workspace --all-targets --features "test_clock mutants" --color never -- -D warnings || status=1
+  cargo clippy --workspace --all-targets --no-default-features --features "pg$PG_MAJOR test_clock mutants" --color never -- -D warnings || status=1
 if command -v shellcheck >/dev/null; then
   step "$TARGET/lint-shellcheck.log" "shellcheck" shellcheck -x scripts/*.sh scripts/suites/*.sh .ci/run || status=1
 fi

@@ -49,6 +49,13 @@ pg_find() {
   fi
 }
 
+# needs_newer FILE: whether a test says `-- since: MAJOR` of a later PostgreSQL than this.
+needs_newer() {
+  local since
+  since=$(sed -nE 's/^-- since: ([0-9]+)$/\1/p' "$1")
+  [ "${since:-0}" -gt "$PG_MAJOR" ]
+}
+
 # pg_use: settles PG_CONFIG and reads where its PostgreSQL keeps things, or dies.
 pg_use() {
   local flaw

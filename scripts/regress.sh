@@ -4,7 +4,8 @@
 #
 # pg_regress/sql/NAME.sql and pg_regress/specs/NAME.spec each have
 # pg_regress/expected/NAME.out. Each runs alone in a fresh database, which has the
-# extension unless the file itself says CREATE EXTENSION fencing.
+# extension unless the file itself says CREATE EXTENSION fencing. One that says
+# `-- since: MAJOR` is skipped by earlier PostgreSQLs.
 
 REGRESS_OUT=$TARGET/regress
 
@@ -67,7 +68,9 @@ regress_all() {
   regress_input "$kind" "$dir"
   for name in $(regress_names "$kind" "$filter"); do
     start=$SECONDS
-    if [ -n "${REGRESS_LACKS:-}" ] && grep -q "$REGRESS_LACKS" "$dir/$kind/$name.${kind%s}"; then
+    if needs_newer "$dir/$kind/$name.${kind%s}"; then
+      printf '  %-46s skipped: it needs a later PostgreSQL\n' "$name"
+    elif [ -n "${REGRESS_LACKS:-}" ] && grep -q "$REGRESS_LACKS" "$dir/$kind/$name.${kind%s}"; then
       printf '  %-46s skipped: the server lacks %s\n' "$name" "$REGRESS_LACKS"
     elif regress_one "$kind" "$dir" "$name" "$@"; then
       REGRESS_PASSED=$((REGRESS_PASSED + 1))

@@ -28,7 +28,7 @@ has_libclang() {
   compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null &&
     compgen -G '/usr/lib/llvm-*/lib/clang/*/include/stddef.h' >/dev/null && return
   # Elsewhere than on Debian: where the linker looks.
-  ldconfig -p 2>/dev/null | grep -q 'libclang[-.]' && ! command -v apt-get >/dev/null
+  grep -q 'libclang[-.]' < <(ldconfig -p 2>/dev/null) && ! command -v apt-get >/dev/null
 }
 
 # The apt packages that are missing, one a line.

@@ -9,6 +9,7 @@
 #   -- PostgreSQL: what it does with that by itself
 #   -- fencing: what the guard makes of it
 #   -- area: where in the table it belongs
+#   -- since: the first PostgreSQL that has it, where that is later than the oldest one
 #   -- without: the counter-measures, `A, B`, each of which the way passes without
 #      (`A+B` for two that are each enough: it passes without both)
 # Its output says `stale: SQLSTATE` (00000 where the write passed) of the stale
@@ -26,6 +27,14 @@ ways_names() {
   for file in "$WAYS"/*.sql; do
     name=$(basename "$file" .sql)
     [ -n "$1" ] && [ "$name" != "$1" ] || echo "$name"
+  done
+}
+
+# ways_here FILTER: those that this PostgreSQL has.
+ways_here() {
+  local name
+  for name in $(ways_names "$1"); do
+    needs_newer "$WAYS/$name.sql" || echo "$name"
   done
 }
 
@@ -69,7 +78,7 @@ way_run() {
 # REGRESS_LACKS is spared the ways that mention it.
 ways_each() (
   most=$(getconf _NPROCESSORS_ONLN)
-  for name in $(ways_names "$2"); do
+  for name in $(ways_here "$2"); do
     if [ -n "${REGRESS_LACKS:-}" ] && grep -q "$REGRESS_LACKS" "$WAYS/$name.sql"; then
       say "$name skipped: the server lacks $REGRESS_LACKS"
       continue

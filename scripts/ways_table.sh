@@ -15,10 +15,12 @@ AREAS=('statements' 'keys' 'TRUNCATE' 'partitions' 'inheritance' 'foreign keys' 
 
 # row NAME: its row, or the end if a field is missing.
 row() {
-  local field value cells=
+  local field value since cells=
+  since=$(way_header "$1" since)
   for field in way PostgreSQL fencing; do
     value=$(way_header "$1" "$field")
     [ -n "$value" ] || die "pg_regress/ways/$1.sql has no line \"-- $field: ...\""
+    [ "$field" != PostgreSQL ] || [ -z "$since" ] || value="from $since on: $value"
     cells+="$value | "
   done
   echo "| $cells[$1](../pg_regress/ways/$1.sql) |"

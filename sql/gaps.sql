@@ -354,8 +354,14 @@ COMMENT ON FUNCTION fencing.gaps_in_tables() IS 'Internal: what else their table
 CREATE FUNCTION fencing.gaps_in_settings()
     RETURNS TABLE (relation oid, severity text, gap text, detail text, remedy text)
     LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    WITH flaw AS (
-        SELECT 'allow_prepare' AS gap,
+    WITH watched AS (
+        SELECT * FROM (VALUES
+            ('allow_prepare', 'fencing.allow_prepare', 'on', 'off', '^(on|t|tr|tru|true|y|ye|yes|1)$', 'a prepared transaction keeps the fences of %s'),
+            -- From PostgreSQL 17 on.
+            ('watch_disabled', 'event_triggers', 'off', 'on', '^(off?|f|fa|fal|fals|false|n|no|0)$', 'nothing looks after the guard of %s when tables change'))
+            AS w (gap, setting, bad, good, pattern, consequence)
+    ), flaw AS (
+        SELECT w.*,
                CASE WHEN s.setrole OPERATOR(pg_catalog.=) 0 AND s.setdatabase OPERATOR(pg_catalog.=) 0 THEN 'all roles'
                     WHEN s.setrole OPERATOR(pg_catalog.=) 0 THEN 'this database'
                     WHEN s.setdatabase OPERATOR(pg_catalog.=) 0 THEN pg_catalog.format('role %I', s.role)
@@ -364,32 +370,35 @@ CREATE FUNCTION fencing.gaps_in_settings()
                     WHEN s.setrole OPERATOR(pg_catalog.=) 0 THEN pg_catalog.format('ALTER DATABASE %I', pg_catalog.current_database())
                     WHEN s.setdatabase OPERATOR(pg_catalog.=) 0 THEN pg_catalog.format('ALTER ROLE %I', s.role)
                     ELSE pg_catalog.format('ALTER ROLE %I IN DATABASE %I', s.role, pg_catalog.current_database()) END
-               OPERATOR(pg_catalog.||) ' RESET fencing.allow_prepare;' AS remedy
+               OPERATOR(pg_catalog.||) pg_catalog.format(' RESET %s;', w.setting) AS remedy
           FROM (SELECT s.setrole, s.setdatabase, r.rolname AS role, pg_catalog.unnest(s.setconfig) AS setting
                   FROM pg_catalog.pg_db_role_setting AS s
                   LEFT JOIN pg_catalog.pg_roles AS r ON r.oid OPERATOR(pg_catalog.=) s.setrole
                  WHERE s.setdatabase OPERATOR(pg_catalog.=) 0
                     OR s.setdatabase OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database AS d WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())) AS s
-         WHERE s.setting OPERATOR(pg_catalog.~*) '^fencing\.allow_prepare=(on|t|tr|tru|true|y|ye|yes|1)$'
+          JOIN watched AS w ON pg_catalog.split_part(s.setting, '=', 1) OPERATOR(pg_catalog.=) w.setting
+                           AND pg_catalog.split_part(s.setting, '=', 2) OPERATOR(pg_catalog.~*) w.pattern
         UNION ALL
-        SELECT 'allow_prepare', 'configuration files of the server',
-               CASE WHEN f.sourcefile OPERATOR(pg_catalog.~) 'postgresql\.auto\.conf$' THEN 'ALTER SYSTEM RESET fencing.allow_prepare;'
-                    ELSE 'ALTER SYSTEM SET fencing.allow_prepare = off;' END
+        SELECT w.*, 'configuration files of the server',
+               CASE WHEN f.sourcefile OPERATOR(pg_catalog.~) 'postgresql\.auto\.conf$' THEN pg_catalog.format('ALTER SYSTEM RESET %s;', w.setting)
+                    ELSE pg_catalog.format('ALTER SYSTEM SET %s = %s;', w.setting, w.good) END
           FROM pg_catalog.pg_file_settings AS f
-         WHERE f.name OPERATOR(pg_catalog.=) 'fencing.allow_prepare' AND f.applied
-           AND f.setting OPERATOR(pg_catalog.~*) '^(on|t|tr|tru|true|y|ye|yes|1)$'
+          JOIN watched AS w ON f.name OPERATOR(pg_catalog.=) w.setting AND f.setting OPERATOR(pg_catalog.~*) w.pattern
+         WHERE f.applied
         UNION ALL
         -- As it runs: files must be read again, too.
-        SELECT 'allow_prepare', 'the server, as it runs',
+        SELECT w.*, 'the server, as it runs',
                CASE WHEN s.source OPERATOR(pg_catalog.=) 'configuration file' THEN 'SELECT pg_catalog.pg_reload_conf();'
-                    ELSE pg_catalog.format('ALTER DATABASE %I SET fencing.allow_prepare = off;', pg_catalog.current_database()) END
+                    ELSE pg_catalog.format('ALTER DATABASE %I SET %s = %s;', pg_catalog.current_database(), w.setting, w.good) END
           FROM pg_catalog.pg_settings AS s
-         -- The setting is there once the library is, which the planner loads for this.
-         WHERE s.name OPERATOR(pg_catalog.=) CASE WHEN fencing.make_token(1, 1) OPERATOR(pg_catalog.>) 0 THEN 'fencing.allow_prepare' END
-           AND s.setting OPERATOR(pg_catalog.=) 'on' AND s.source OPERATOR(pg_catalog.=) ANY (ARRAY['configuration file', 'command line', 'environment variable'])
+          -- This extension's settings are there once the library is, which the planner loads for this.
+          JOIN watched AS w ON s.name OPERATOR(pg_catalog.=) CASE WHEN fencing.make_token(1, 1) OPERATOR(pg_catalog.>) 0 THEN w.setting END
+                           AND s.setting OPERATOR(pg_catalog.=) w.bad
+         WHERE s.source OPERATOR(pg_catalog.=) ANY (ARRAY['configuration file', 'command line', 'environment variable'])
     )
     SELECT t.relation, 'weak', f.gap,
-           pg_catalog.format('fencing.allow_prepare is on for %s: a prepared transaction keeps the fences of %s', f.place, t.name), f.remedy
+           pg_catalog.format('%s is %s for %s: ', f.setting, f.bad, f.place) OPERATOR(pg_catalog.||) pg_catalog.format(f.consequence, t.name),
+           f.remedy
       FROM fencing.guard_tables() AS t CROSS JOIN flaw AS f
      WHERE t.place OPERATOR(pg_catalog.=) 'table'
     UNION ALL

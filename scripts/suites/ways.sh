@@ -7,7 +7,7 @@ suite_ways() {
   local passed failed
   ways_suite way_check "$1" ways
   failed=$(find "$WAYS_OUT" -name '*.diff' | wc -l)
-  passed=$(($(ways_names "$1" | wc -l) - failed))
+  passed=$(($(ways_here "$1" | wc -l) - failed))
   # The documentation's table is a test like the others: of all of them.
   if [ -z "$1" ]; then
     if "$ROOT/scripts/ways_table.sh" --check >"$WAYS_OUT/table.diff" 2>&1; then
@@ -39,5 +39,5 @@ ways_suite() {
   need_cluster
   rm -rf "$WAYS_OUT"
   ways_prepare
-  step "$WAYS_OUT/$3.log" "$3 ($(ways_names "$2" | wc -l) files)" ways_each "$1" "$2"
+  step "$WAYS_OUT/$3.log" "$3 ($(ways_here "$2" | wc -l) files)" ways_each "$1" "$2"
 }

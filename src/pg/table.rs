@@ -348,7 +348,7 @@ impl Table {
                 &mut failure,
                 &mut lockmode,
                 #[cfg(not(feature = "pg15"))]
-                &mut pg_sys::TU_UpdateIndexes::TU_None,
+                &mut { pg_sys::TU_UpdateIndexes::TU_None },
             );
             (outcome, tuple)
         };

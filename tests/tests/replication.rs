@@ -67,6 +67,12 @@ impl Scene {
         self.from.run(&format!("BEGIN; SELECT fencing.present({a}); SELECT fencing.present({b}); {sql}; COMMIT"));
     }
 
+    /// Nothing applies the subscription any more.
+    fn rests(&mut self) {
+        let rests = "SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL";
+        until("the subscription rests", || self.to.get(rests));
+    }
+
     /// The subscriber gets what the publisher has, and no error on the way.
     fn arrives(&mut self) {
         let wanted: String = self.from.get(CONTENTS);
@@ -122,6 +128,40 @@ fn what_a_subscription_brings_passes() {
         // The stamp is that of the write at the publisher, a token that says nothing here.
         assert_eq!(scene.to.get::<i64>("SELECT seen FROM t"), scene.a);
         assert_eq!(scene.to.get::<String>(&format!("SELECT fencing.check_token({})", scene.a)), "unknown");
+    }
+}
+
+/// A large transaction travels while it is open, and from PostgreSQL 16 on another process applies it.
+#[test]
+fn what_is_streamed_passes() {
+    let mut scene = scene();
+    scene.from.run("ALTER SYSTEM SET logical_decoding_work_mem = '64kB'");
+    scene.from.run("SELECT pg_reload_conf()");
+    scene.write(FIRST);
+    scene.subscribe("");
+    scene.arrives();
+    scene.to.run("ALTER SUBSCRIPTION copy DISABLE");
+    scene.rests();
+    let in_parallel = scene.to.get::<i32>("SELECT current_setting('server_version_num')::int") >= 160_000;
+    let streaming = if in_parallel { "parallel" } else { "on" };
+    scene.to.run(&format!("ALTER SUBSCRIPTION copy SET (streaming = {streaming})"));
+    scene.write(
+        "UPDATE t SET v = 'kept';
+         INSERT INTO t SELECT g, repeat('x', 100) FROM generate_series(10, 2000) AS g;
+         SAVEPOINT s; UPDATE t SET v = 'taken back'; ROLLBACK TO s;
+         SAVEPOINT s; INSERT INTO keyed SELECT g, 'b', 1 FROM generate_series(10, 2000) AS g; RELEASE s;
+         INSERT INTO parted SELECT g, 'a', 1 FROM generate_series(10, 2000) AS g;
+         UPDATE parted SET k = 'b' WHERE id > 1000;
+         DELETE FROM keyed WHERE id > 1000",
+    );
+    scene.to.run("ALTER SUBSCRIPTION copy ENABLE");
+    scene.arrives();
+    let streamed = "SELECT stream_txns > 0 FROM pg_stat_replication_slots WHERE slot_name = 'copy'";
+    until("the transaction was streamed", || scene.from.get(streamed));
+    if in_parallel {
+        // It stays for the next one.
+        let worker = "SELECT count(*) = 1 FROM pg_stat_subscription WHERE leader_pid IS NOT NULL";
+        until("a worker of its own has applied it", || scene.to.get(worker));
     }
 }
 
@@ -239,9 +279,7 @@ fn leases_and_fences_are_not_replicated() {
     assert_eq!(scene.to.get::<String>(own), before);
     // Nor without a first copy, where each change is applied as it comes.
     scene.to.run("ALTER SUBSCRIPTION copy DISABLE");
-    until("the subscription rests", || {
-        scene.to.get("SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL")
-    });
+    scene.rests();
     scene.to.run("ALTER SUBSCRIPTION copy SET (slot_name = NONE); DROP SUBSCRIPTION copy");
     scene.from.run("SELECT pg_create_logical_replication_slot('only_changes', 'pgoutput')");
     let socket = scene.publisher.socket();
