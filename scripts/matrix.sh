@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and tests with several PostgreSQLs, each in the Debian that has it:
-#   scripts/matrix.sh [VERSION ...]      (15 17 18; 16 is Ubuntu's, and needs the package
-#                                         ubuntu-keyring, which Debian has from 13 on)
+#   scripts/matrix.sh [VERSION ...]      (15 17 18; 16 is Ubuntu's: needs UBUNTU_MIRROR and the
+#                                         package ubuntu-keyring, which Debian has from 13 on)
 # One line of result for each. Needs root, debootstrap and the network; the Rust
 # toolchain is the caller's own. What it makes stays in MATRIX_DIR (target/matrix,
 # about 2 GB a version), so that the next run is faster. ONLY="core ways" chooses the suites.
@@ -14,14 +14,23 @@ MATRIX_DIR=${MATRIX_DIR:-$TARGET/matrix}
 UBUNTU_KEYRING=${UBUNTU_KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
 SUITES=${ONLY:-core regress isolation ways mutations clusters docs}
 
+# debian_mirror: the one that this machine's apt uses, or DEBIAN_MIRROR.
+debian_mirror() {
+  local found
+  # shellcheck disable=SC2016 # apt-get's own placeholder
+  found=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | awk '/debian\/*$/ && !n++')}
+  [ -n "$found" ] || die "no Debian mirror known: set DEBIAN_MIRROR"
+  echo "$found"
+}
+
 # source_of VERSION: SUITE MIRROR SCRIPT of the distribution that has it. A script is what
 # debootstrap does; it knows no suite that is younger than itself.
 source_of() {
   case $1 in
-  15) echo bookworm http://deb.debian.org/debian sid ;;
-  16) echo noble http://archive.ubuntu.com/ubuntu gutsy ;;
-  17) echo trixie http://deb.debian.org/debian sid ;;
-  18) echo forky http://deb.debian.org/debian sid ;;
+  15) echo bookworm "$(debian_mirror)" sid ;;
+  16) echo noble "${UBUNTU_MIRROR:?set UBUNTU_MIRROR to a mirror of Ubuntu}" gutsy ;;
+  17) echo trixie "$(debian_mirror)" sid ;;
+  18) echo forky "$(debian_mirror)" sid ;;
   *) die "no PostgreSQL $1 to be had here: give 15, 16, 17 or 18" ;;
   esac
 }
