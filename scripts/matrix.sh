@@ -59,7 +59,7 @@ inside() {
 make_root() {
   local version=$1 root=$2 suite mirror script options=()
   read -r suite mirror script < <(source_of "$version")
-  [ "$suite" != noble ] || options=(--components=main,universe "--keyring=$UBUNTU_KEYRING")
+  [ "$suite" != noble ] || options=("--components=main,universe" "--keyring=$UBUNTU_KEYRING")
   rm -rf "$root.new"
   debootstrap --variant=minbase --include=ca-certificates,gcc,libc6-dev,make,pkg-config,libclang-dev,libssl-dev \
     "${options[@]}" "$suite" "$root.new" "$mirror" "/usr/share/debootstrap/scripts/$script" || return

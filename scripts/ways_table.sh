@@ -23,7 +23,7 @@ row() {
     [ "$field" != PostgreSQL ] || [ -z "$since" ] || value="from $since on: $value"
     cells+="$value | "
   done
-  echo "| $cells[$1](../pg_regress/ways/$1.sql) |"
+  echo "| ${cells}[$1](../pg_regress/ways/$1.sql) |"
 }
 
 table() {
