@@ -259,70 +259,26 @@ CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger
 COMMENT ON FUNCTION fencing.refuse_direct_write() IS
     'Trigger of the extension''s own tables: refuses UPDATE, DELETE and TRUNCATE, also to their owner';
 
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.namespace
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.member
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.lease
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.fence
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.term
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.request
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.epoch
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.event
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.guarded
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON fencing.protocol
-    FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write();
-ALTER TABLE fencing.namespace ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.member ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.lease ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.fence ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.term ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.request ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.epoch ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.event ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.guarded ENABLE ALWAYS TRIGGER refuse_direct_write;
-ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_direct_write;
-
 -- Applied by a subscription, rows fire no statement triggers; FOR ALL TABLES publishes these as well.
 CREATE FUNCTION fencing.refuse_applied_row() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_refuse_applied_row';
 COMMENT ON FUNCTION fencing.refuse_applied_row() IS
     'Trigger of the extension''s own tables: refuses rows that a subscription applies; they are another coordinator''s';
 
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.namespace
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.member
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.lease
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.fence
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.term
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.request
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.epoch
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.event
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.guarded
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON fencing.protocol
-    FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row();
-ALTER TABLE fencing.namespace ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.member ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.lease ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.fence ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.term ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.request ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.epoch ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.event ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.guarded ENABLE ALWAYS TRIGGER refuse_applied_row;
-ALTER TABLE fencing.protocol ENABLE ALWAYS TRIGGER refuse_applied_row;
+-- On every table that stands above.
+DO $$
+DECLARE
+    own pg_catalog.regclass;
+BEGIN
+    FOR own IN
+        SELECT c.oid FROM pg_catalog.pg_class AS c
+         WHERE c.relnamespace OPERATOR(pg_catalog.=) 'fencing'::pg_catalog.regnamespace AND c.relkind OPERATOR(pg_catalog.=) 'r'
+    LOOP
+        EXECUTE pg_catalog.format('CREATE TRIGGER refuse_direct_write BEFORE UPDATE OR DELETE OR TRUNCATE ON %s
+            FOR EACH STATEMENT EXECUTE FUNCTION fencing.refuse_direct_write()', own);
+        EXECUTE pg_catalog.format('CREATE TRIGGER refuse_applied_row BEFORE INSERT OR UPDATE OR DELETE ON %s
+            FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row()', own);
+        EXECUTE pg_catalog.format('ALTER TABLE %s ENABLE ALWAYS TRIGGER refuse_direct_write, ENABLE ALWAYS TRIGGER refuse_applied_row', own);
+    END LOOP;
+END
+$$;

@@ -48,7 +48,7 @@ SELECT format('%s: %s', c.conname, pg_get_constraintdef(c.oid))
  ORDER BY c.conname COLLATE "C";
 SELECT format('%s: %s', t.tgenabled, pg_get_triggerdef(t.oid))
   FROM pg_trigger AS t JOIN member AS m ON m.objid = t.tgrelid
- ORDER BY t.tgrelid::regclass::text COLLATE "C";
+ ORDER BY t.tgrelid::regclass::text COLLATE "C", t.tgname COLLATE "C";
 
 -- All of it survives a crash, and all times are with time zone.
 SELECT relname, relpersistence FROM pg_class WHERE relnamespace = 'fencing'::regnamespace AND relpersistence <> 'p';

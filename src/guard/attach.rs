@@ -107,6 +107,11 @@ pub fn of_table(triggers: &[StoredTrigger], table: Oid) -> impl Iterator<Item = 
     triggers.iter().filter(move |trigger| trigger.table == table)
 }
 
+/// Whether a table has any trigger of a guard.
+pub fn is_guarded(triggers: &[StoredTrigger], table: Oid) -> bool {
+    of_table(triggers, table).next().is_some()
+}
+
 /// The guard that a table has of its own: its parent has none, or another.
 pub fn own(triggers: &[StoredTrigger], table: Oid) -> Option<Definition> {
     let own = of_table(triggers, table).filter(|trigger| !trigger.is_clone);
@@ -116,8 +121,8 @@ pub fn own(triggers: &[StoredTrigger], table: Oid) -> Option<Definition> {
 /// The highest table above this one (or itself) that has a guard: where its guard is declared.
 pub fn root(triggers: &[StoredTrigger], table: Oid) -> Option<Oid> {
     let above = catalog::ancestors(table);
-    let guarded = |table: &Oid| of_table(triggers, *table).next().is_some();
-    above.into_iter().rev().find(guarded).or_else(|| guarded(&table).then_some(table))
+    let nearest_last = above.into_iter().rev().chain([table]);
+    nearest_last.into_iter().find(|table| is_guarded(triggers, *table))
 }
 
 /// What puts the guard of `root` and of all below it right: SQL to be run as their owner, empty if

@@ -9,6 +9,7 @@ mod maintain;
 mod observe;
 mod present;
 mod protect;
+mod record;
 mod resolve;
 mod row;
 mod statement;

@@ -2,14 +2,11 @@
 
 use super::attach::{self, Extent};
 use super::declare::{changed, check_inline_column, declared, may_drop_triggers, require_guardable, require_plain};
-use super::watch::forget_below;
-use super::{grants, resolve};
-use crate::pg::catalog::{StoredTrigger, ancestors, is_foreign, is_temporary};
+use super::{grants, record, resolve};
+use crate::pg::catalog::{StoredTrigger, is_foreign, is_temporary};
 use crate::pg::entry::{Answer, Args};
-use crate::pg::extension;
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{Change, Kind, Locked, Relation, quote_identifier, quoted_name};
-use crate::store::guarded;
 use crate::store::namespace::{self, Privilege};
 use fencing_core::definition::Definition;
 use fencing_core::{Code, Error};
@@ -64,8 +61,8 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
     let new_column = definition.present_column.is_some() && definition.present_column != earlier.present_column;
     fit(&target, &tables, &definition, new_column)?;
     // The DDL watch warns where a table that should be guarded loses a trigger.
-    guarded::forget(&name_of(&target));
-    forget_below(relation, &tables);
+    record::forget(&target);
+    record::forget_below(relation, &tables);
     Ok(execute(&target, attach::plan(relation, &tables, &definition, &triggers, Extent::All)))
 }
 
@@ -83,14 +80,14 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     if let Some(definition) = attach::own(&triggers, relation) {
         require_administer(&definition.namespace)?;
     }
-    let recorded = guarded::forget(&name_of(&target));
+    let recorded = record::forget(&target);
     if own.is_empty() {
         // Its triggers were dropped by hand: then only the record was left.
         return if recorded { Ok(Answer::Void) } else { Err(not_guarded(&target)) };
     }
     let mut sql = String::new();
     let tables = target.with_descendants(Change::Drop);
-    forget_below(relation, &tables);
+    record::forget_below(relation, &tables);
     for table in tables {
         let same = |t: &&StoredTrigger| own.iter().any(|o| o.arguments == t.arguments);
         // A clone goes with its parent's trigger.
@@ -98,7 +95,7 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
             sql += &format!("DROP TRIGGER {} ON {};\n", quote_identifier(&trigger.name), quoted_name(table));
         }
     }
-    Ok(Answer::Execute { sql, grants: grants::returned(&target, &triggers), owner: extension::oids().owner })
+    Ok(Answer::Execute { sql, grants: grants::returned(&target, &triggers) })
 }
 
 fn not_guarded(target: &Relation) -> Error {
@@ -108,7 +105,7 @@ fn not_guarded(target: &Relation) -> Error {
 
 /// Refuses a table that has a guard already; `target` is the one that `protect` was called for.
 fn refuse_guarded(table: Oid, target: Oid, triggers: &[StoredTrigger]) -> Result<(), Error> {
-    if attach::of_table(triggers, table).next().is_none() {
+    if !attach::is_guarded(triggers, table) {
         return Ok(());
     }
     let name = open_below(table, Change::Add)?.display_name();
@@ -122,17 +119,12 @@ fn refuse_guarded(table: Oid, target: Oid, triggers: &[StoredTrigger]) -> Result
 
 /// The guard of a partition or child is that of the table above.
 fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Code) -> Result<(), Error> {
-    let guarded = |table: &Oid| attach::of_table(triggers, *table).next().is_some();
-    let Some(above) = ancestors(target.oid()).into_iter().rev().find(guarded) else { return Ok(()) };
+    let above = attach::root(triggers, target.oid()).filter(|root| *root != target.oid());
+    let Some(above) = above else { return Ok(()) };
     let above = quoted_name(above);
     Err(Error::new(code, format!("table \"{}\" is guarded through {above}", target.display_name()))
         .detail("A guard covers all partitions and inheritance children of its table.")
         .hint(format!("Change or remove the guard of {above}, or detach the table from it.")))
-}
-
-/// A table's name, as it is recorded.
-pub fn name_of(table: &Relation) -> guarded::Name {
-    guarded::Name { schema: table.schema().unwrap_or_default(), name: table.name() }
 }
 
 fn require_administer(namespace: &str) -> Result<(), Error> {
@@ -169,5 +161,5 @@ fn fit(target: &Relation, tables: &[Oid], definition: &Definition, inline: bool)
 /// Runs a plan with the caller's rights; then what was done is recorded.
 fn execute(target: &Relation, mut sql: String) -> Answer<'static> {
     sql += &format!("SELECT fencing.keep_guard({}::pg_catalog.oid);\n", target.oid().to_u32());
-    Answer::Execute { sql, grants: grants::lent(Some(target)), owner: extension::oids().owner }
+    Answer::Execute { sql, grants: grants::lent(Some(target)) }
 }

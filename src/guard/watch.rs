@@ -1,8 +1,7 @@
 //! The DDL watch: keeps guards whole while people change tables, and says where it can't.
 
 use super::attach::{self, Extent};
-use super::protect::name_of;
-use super::{grants, resolve};
+use super::{grants, record, resolve};
 use crate::pg::catalog::{self, StoredTrigger};
 use crate::pg::ddl::{self, Command};
 use crate::pg::entry::{Answer, Args};
@@ -23,33 +22,33 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
     }
     let triggers = attach::all();
     // SAFETY: it is at hand.
-    let sql = match unsafe { ddl::read(command) } {
+    match unsafe { ddl::read(command) } {
         Command::Tree(table) => {
             warn_of_statement_level(table, &triggers);
-            complete(table, &triggers)
+            return Ok(execute(complete(table, &triggers)));
         }
-        Command::ColumnRenamed { table, from, to } => follow(table, &from, &to, &triggers),
+        Command::ColumnRenamed { table, from, to } => return Ok(execute(follow(table, &from, &to, &triggers))),
+        Command::Owner(table) => return Ok(grant_to_owner(table, &triggers)),
         Command::TableMoved(table) => {
             warn_of_taken_name(table, &triggers);
-            record(table, &triggers)
+            record::keep(table, &triggers);
         }
         Command::SchemaRenamed(schema) => {
             let guarded = triggers.iter().map(|trigger| trigger.table);
             for table in catalog::tables_of_schema(guarded, schema) {
-                record(table, &triggers);
+                record::keep(table, &triggers);
             }
-            String::new()
         }
-        Command::Owner(table) => return Ok(grant_to_owner(table, &triggers)),
         Command::Altered(table) => warn_of_changes(table, &triggers),
-        Command::Trigger(trigger) => match catalog::trigger(trigger) {
-            Some(trigger) => warn_of_trigger(&trigger, &triggers),
-            None => String::new(),
-        },
+        Command::Trigger(trigger) => {
+            if let Some(trigger) = catalog::trigger(trigger) {
+                warn_of_trigger(&trigger, &triggers);
+            }
+        }
         Command::Rule(table) => warn_of_rule(table, &triggers),
-        Command::Other => String::new(),
-    };
-    Ok(if sql.is_empty() { Answer::Void } else { execute(sql) })
+        Command::Other => {}
+    }
+    Ok(Answer::Void)
 }
 
 /// `keep_guard(relation)`: completes a guard on what has joined its table, and records it. Changes
@@ -57,9 +56,8 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
 pub fn keep_guard(args: &Args) -> Result<Answer<'static>, Error> {
     let Some(table) = args.oid(0) else { return Ok(Answer::Void) };
     let triggers = attach::all();
-    record(table, &triggers);
-    let sql = complete(table, &triggers);
-    Ok(if sql.is_empty() { Answer::Void } else { execute(sql) })
+    record::keep(table, &triggers);
+    Ok(execute(complete(table, &triggers)))
 }
 
 /// `should_be_guarded(schema, name)`
@@ -75,21 +73,20 @@ pub fn should_be_guarded(args: &Args) -> Result<Answer<'static>, Error> {
 fn is_incomplete(table: Oid) -> bool {
     let triggers = attach::all();
     let Some(root) = attach::root(&triggers, table).filter(|root| *root != table) else { return false };
-    let recorded = Locked::open(root, Change::None).is_some_and(|open| guarded::is_recorded(&name_of(&open)));
-    let definition = attach::own(&triggers, root).filter(|_| recorded);
+    let definition = attach::own(&triggers, root).filter(|_| record::is_kept(root));
     definition.is_some_and(|d| !attach::plan(root, &[table], &d, &triggers, Extent::Joined).is_empty())
 }
 
+/// Runs what is to be done, if anything is.
 fn execute(sql: String) -> Answer<'static> {
-    Answer::Execute { sql, grants: grants::lent(None), owner: extension::oids().owner }
+    if sql.is_empty() { Answer::Void } else { Answer::Execute { sql, grants: grants::lent(None) } }
 }
 
 /// A partitioned table's owner makes its partitions, and needs a right for that.
 fn grant_to_owner(table: Oid, triggers: &[StoredTrigger]) -> Answer<'static> {
-    let guarded = attach::of_table(triggers, table).next().is_some();
-    let open = Locked::open(table, Change::None).filter(|_| guarded);
+    let open = Locked::open(table, Change::None).filter(|_| attach::is_guarded(triggers, table));
     match open.and_then(|table| grants::to_owner(&table)) {
-        Some(grants) => Answer::Execute { sql: String::new(), grants: Some(grants), owner: extension::oids().owner },
+        Some(grants) => Answer::Execute { sql: String::new(), grants: Some(grants) },
         None => Answer::Void,
     }
 }
@@ -99,7 +96,7 @@ fn grant_to_owner(table: Oid, triggers: &[StoredTrigger]) -> Answer<'static> {
 fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     let Some(root) = attach::root(triggers, table) else { return String::new() };
     let Some(definition) = attach::own(triggers, root) else { return String::new() };
-    let tables = catalog::with_descendants(root, pgrx::pg_sys::NoLock as i32);
+    let tables = catalog::tree(root);
     // What can't be changed here must not keep the rest from being completed.
     let user = role::current_user();
     let (within, beyond): (Vec<_>, Vec<_>) =
@@ -112,7 +109,7 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     }
     if !sql.is_empty() {
         // One that was detached and is back has its guard from above again.
-        forget_below(root, &tables);
+        record::forget_below(root, &tables);
     }
     // A partition that was detached keeps the guard: what it lost is the clone of the row trigger.
     let arguments = definition.arguments();
@@ -122,14 +119,11 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     let lost_row = |table: &Oid| !attach::of_table(triggers, *table).any(|t| t.function == row);
     // Others may have the same definition, and have lost a trigger on purpose: those are recorded. One
     // who changes this tree has nothing to do with the tables of other owners.
-    let detached = |table: &Oid| {
-        lost_row(table)
-            && attach::root(triggers, *table) == Some(*table)
-            && Locked::open(*table, Change::None).is_some_and(|open| !guarded::is_recorded(&name_of(&open)))
-    };
+    let detached =
+        |table: &Oid| lost_row(table) && attach::root(triggers, *table) == Some(*table) && !record::is_kept(*table);
     for table in left.into_iter().filter(detached) {
         if owned_by(table, user) && catalog::owner_of(table) == catalog::owner_of(root) {
-            record(table, triggers);
+            record::keep(table, triggers);
             sql += &attach::plan_left(table, &definition, triggers);
         } else {
             warn_of_incomplete(table);
@@ -141,7 +135,7 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
 /// Statement triggers alone are for plain tables: neither parents nor children.
 fn warn_of_statement_level(table: Oid, triggers: &[StoredTrigger]) {
     let by_statement = |t: &Oid| attach::own(triggers, *t).is_some_and(|d| d.statement_level);
-    for joined in catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32).into_iter().filter(by_statement) {
+    for joined in catalog::tree(table).into_iter().filter(by_statement) {
         let parents = catalog::parents(joined);
         if joined == table && !parents.is_empty() || parents.contains(&table) {
             let hint = format!(
@@ -159,16 +153,7 @@ fn warn_of_incomplete(table: Oid) {
     } else {
         "it lacks triggers that only its owner can make"
     };
-    warn(table, why, "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned());
-}
-
-/// The record of a tree is that of its root.
-pub fn forget_below(root: Oid, tables: &[Oid]) {
-    for table in tables.iter().filter(|table| **table != root) {
-        if let Some(table) = Locked::open(*table, Change::None) {
-            guarded::forget(&name_of(&table));
-        }
-    }
+    warn(table, why, MEND);
 }
 
 /// A guard names columns; they may get other names.
@@ -176,37 +161,25 @@ fn follow(table: Oid, from: &str, to: &str, triggers: &[StoredTrigger]) -> Strin
     let Some(renamed) = attach::own(triggers, table).and_then(|d| d.with_column_renamed(from, to)) else {
         return String::new();
     };
-    let tables = catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32);
+    let tables = catalog::tree(table);
     let sql = attach::plan(table, &tables, &renamed, triggers, Extent::All);
-    record_as(table, &renamed);
+    record::keep_as(table, &renamed);
     sql
 }
 
-/// Records the guard of a table under the name that it has now. The name that it had stays recorded:
-/// whatever takes it should be guarded as well.
-fn record(table: Oid, triggers: &[StoredTrigger]) -> String {
-    if let Some(definition) = attach::own(triggers, table).filter(|_| attach::root(triggers, table) == Some(table)) {
-        record_as(table, &definition);
-    }
-    String::new()
-}
-
-fn record_as(table: Oid, definition: &Definition) {
-    if let Some(table) = Locked::open(table, Change::None) {
-        guarded::record(&name_of(&table), &definition.arguments());
-    }
-}
+/// Who to ask what mends it.
+const MEND: &str = "SELECT * FROM fencing.enforcement_gaps() says what mends it.";
 
 /// Says that a guard is weaker than it was.
-fn warn(table: Oid, what: &str, hint: String) {
+fn warn(table: Oid, what: &str, hint: impl Into<String>) {
     let message = format!("guard of table {} is weakened: {what}", quoted_name(table));
     report::warning(&Error::new(Code::Warning, message).hint(hint));
 }
 
-fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) -> String {
-    let Some(root) = attach::root(triggers, table) else { return String::new() };
-    let mend = || format!("SELECT fencing.alter_guard('{}') puts it right.", quoted_name(root).replace('\'', "''"));
-    for below in catalog::with_descendants(table, pgrx::pg_sys::NoLock as i32) {
+fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) {
+    let Some(root) = attach::root(triggers, table) else { return };
+    let mend = || format!("SELECT fencing.alter_guard({}) puts it right.", quote_literal(&quoted_name(root)));
+    for below in catalog::tree(table) {
         if let Some(weak) = attach::of_table(triggers, below).find(|t| !t.always) {
             warn(below, &format!("its trigger \"{}\" does not fire in every session", weak.name), mend());
         }
@@ -230,37 +203,28 @@ fn warn_of_changes(table: Oid, triggers: &[StoredTrigger]) -> String {
             report::warning(&Error::new(Code::Warning, message).hint(hint));
         }
     }
-    String::new()
 }
 
 /// A copy that takes a guarded table's place has no triggers.
 fn warn_of_taken_name(table: Oid, triggers: &[StoredTrigger]) {
-    let unguarded = attach::of_table(triggers, table).next().is_none();
-    if let Some(open) = Locked::open(table, Change::None).filter(|open| unguarded && open.kind() != Kind::Other)
-        && guarded::is_recorded(&name_of(&open))
-    {
-        let hint = "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned();
-        warn(table, "a table without a guard has taken its name", hint);
+    let is_table = || Locked::open(table, Change::None).is_some_and(|open| open.kind() != Kind::Other);
+    if !attach::is_guarded(triggers, table) && is_table() && record::is_kept(table) {
+        warn(table, "a table without a guard has taken its name", MEND);
     }
 }
 
 /// `CREATE OR REPLACE TRIGGER` may put something else in a guard's place.
-fn warn_of_trigger(trigger: &StoredTrigger, triggers: &[StoredTrigger]) -> String {
-    let guarded = || {
-        let recorded = |open: Locked| guarded::is_recorded(&name_of(&open));
-        attach::root(triggers, trigger.table).is_some()
-            || Locked::open(trigger.table, Change::None).is_some_and(recorded)
-    };
+fn warn_of_trigger(trigger: &StoredTrigger, triggers: &[StoredTrigger]) {
+    let guarded = || attach::root(triggers, trigger.table).is_some() || record::is_kept(trigger.table);
     if attach::is_changed(trigger) && guarded() {
-        let hint = "SELECT * FROM fencing.enforcement_gaps() says what mends it.".to_owned();
-        warn(trigger.table, &format!("its trigger \"{}\" was replaced", trigger.name), hint);
+        warn(trigger.table, &format!("its trigger \"{}\" was replaced", trigger.name), MEND);
     }
-    warn_of_later_triggers(trigger.table)
+    warn_of_later_triggers(trigger.table);
 }
 
 /// A trigger that fires after the guard's may change what the guard has checked.
-fn warn_of_later_triggers(table: Oid) -> String {
-    let Some(open) = Locked::open(table, Change::None) else { return String::new() };
+fn warn_of_later_triggers(table: Oid) {
+    let Some(open) = Locked::open(table, Change::None) else { return };
     let (ours, others): (Vec<_>, Vec<_>) = open
         .triggers()
         .into_iter()
@@ -268,17 +232,15 @@ fn warn_of_later_triggers(table: Oid) -> String {
         .partition(|trigger| trigger.function() == extension::oids().guard_row);
     if let Some(guard) = ours.first().map(|trigger| trigger.name()) {
         for later in others.iter().map(|trigger| trigger.name()).filter(|name| *name > guard) {
-            let hint = "Give it a name that sorts before the guard's: ALTER TRIGGER ... RENAME TO ...".to_owned();
+            let hint = "Give it a name that sorts before the guard's: ALTER TRIGGER ... RENAME TO ...";
             warn(table, &format!("trigger \"{later}\" fires after it, and may change what it has checked"), hint);
         }
     }
-    String::new()
 }
 
-fn warn_of_rule(table: Oid, triggers: &[StoredTrigger]) -> String {
-    if attach::of_table(triggers, table).next().is_some() {
-        let hint = "SELECT * FROM fencing.enforcement_gaps() says whether it leaves a gap.".to_owned();
+fn warn_of_rule(table: Oid, triggers: &[StoredTrigger]) {
+    if attach::is_guarded(triggers, table) {
+        let hint = "SELECT * FROM fencing.enforcement_gaps() says whether it leaves a gap.";
         warn(table, "a rule rewrites statements before any trigger fires", hint);
     }
-    String::new()
 }

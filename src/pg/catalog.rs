@@ -2,6 +2,7 @@
 //! and so without locking, any.
 
 use super::text;
+use super::value::{Key, scan_keys};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 
@@ -139,6 +140,11 @@ pub fn with_descendants(relation: Oid, lock: pg_sys::LOCKMODE) -> Vec<Oid> {
     }
 }
 
+/// This table and all below it, as they are now: none is locked.
+pub fn tree(relation: Oid) -> Vec<Oid> {
+    with_descendants(relation, pg_sys::NoLock as i32)
+}
+
 /// Whether a relation is a partition; `false` for one that is gone.
 pub fn is_partition(relation: Oid) -> bool {
     // SAFETY: a syscache look-up.
@@ -196,16 +202,11 @@ pub fn tables_of_schema(tables: impl Iterator<Item = Oid>, schema: Oid) -> Vec<O
 
 /// Visits the rows of a catalog, or those whose first index column is `key`.
 fn scan(catalog: Oid, index: Oid, key: Option<Oid>, mut visit: impl FnMut(pg_sys::HeapTuple, pg_sys::TupleDesc)) {
-    const F_OIDEQ: u32 = 184;
+    let mut keys = key.map_or_else(Vec::new, |key| scan_keys(&[(1, Key::Oid(key))]));
+    let count = keys.len() as i32;
     // SAFETY: a scan with a catalog snapshot; each tuple is pinned while it is visited.
     unsafe {
         let table = pg_sys::table_open(catalog, pg_sys::AccessShareLock as i32);
-        let mut keys = [pg_sys::ScanKeyData::default()];
-        let count = key.map_or(0, |key| {
-            let equal = pg_sys::BTEqualStrategyNumber as u16;
-            pg_sys::ScanKeyInit(&mut keys[0], 1, equal, Oid::from(F_OIDEQ), key.into());
-            1
-        });
         let by_index = index != Oid::INVALID;
         let scan = pg_sys::systable_beginscan(table, index, by_index, std::ptr::null_mut(), count, keys.as_mut_ptr());
         loop {

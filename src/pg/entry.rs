@@ -5,6 +5,7 @@
 //! can meet in any combination of versions) is a clear error, not a crash. Errors keep their own
 //! SQLSTATE; see [`super::report`].
 
+use super::extension;
 use super::report::Raise;
 use super::text;
 use super::value::Value;
@@ -162,15 +163,13 @@ pub enum Answer<'a> {
     One(Value<'a>),
     /// One row of OUT parameters, in their order.
     Record(Vec<Value<'a>>),
-    /// SQL to run with the caller's rights, then nothing to say; `grants` is run by `owner` before
-    /// and after.
+    /// SQL to run with the caller's rights, then nothing to say; `grants` is run by the
+    /// extension's owner before and after.
     Execute {
         /// Statements.
         sql: String,
         /// What grants a missing right, and what takes it back.
         grants: Option<(String, String)>,
-        /// The role that grants.
-        owner: Oid,
     },
 }
 
@@ -379,10 +378,11 @@ impl Answer<'_> {
     pub unsafe fn outcome(self, fcinfo: pg_sys::FunctionCallInfo) -> Outcome {
         match self {
             Answer::Void => Outcome::Value(Datum::null()),
-            Answer::Execute { sql, grants, owner } => {
+            Answer::Execute { sql, grants } => {
                 let text = |s: Option<&String>| s.map_or(std::ptr::null(), |s| text::to_server_cstr(s));
                 let (before, after) = grants.unzip();
                 let (before, after) = (text(before.as_ref()), text(after.as_ref()));
+                let owner = extension::oids().owner;
                 Outcome::Execute(Script { before, sql: text::to_server_cstr(&sql), after, owner })
             }
             Answer::One(value) => match value.datum() {
