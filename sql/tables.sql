@@ -75,11 +75,15 @@ CREATE TABLE fencing.lease (
     acquired_at timestamptz NOT NULL,
     renewed_at  timestamptz NOT NULL,
     expires_at  timestamptz NOT NULL,
+    revoke_at   timestamptz NOT NULL,
+    session_start timestamptz NOT NULL,
+    session_pid integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
     state       text COLLATE "C" NOT NULL,
     holder      text NOT NULL,
     ttl         interval NOT NULL,
     ended_at    timestamptz,
+    handover_requested boolean NOT NULL,
     CONSTRAINT lease_pkey PRIMARY KEY (namespace, key),
     CONSTRAINT lease_state CHECK (state IN ('held', 'released', 'revoked', 'deleted', 'session_lost'))
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
@@ -91,11 +95,15 @@ COMMENT ON COLUMN fencing.lease.granted_by IS 'Transaction that granted the term
 COMMENT ON COLUMN fencing.lease.acquired_at IS 'Coordinator time of the grant';
 COMMENT ON COLUMN fencing.lease.renewed_at IS 'Coordinator time of the last renewal, or of the grant';
 COMMENT ON COLUMN fencing.lease.expires_at IS 'When the term runs out unless renewed';
+COMMENT ON COLUMN fencing.lease.revoke_at IS 'When the term is revoked, if that was announced; infinity otherwise';
+COMMENT ON COLUMN fencing.lease.session_start IS 'When the backend was started that the term is bound to';
+COMMENT ON COLUMN fencing.lease.session_pid IS 'Process of the backend that the term is bound to; 0 for none';
 COMMENT ON COLUMN fencing.lease.key IS 'The lease''s key within its namespace';
 COMMENT ON COLUMN fencing.lease.state IS 'held (which may have lapsed: see expires_at), or how the term ended';
 COMMENT ON COLUMN fencing.lease.holder IS 'Label of the holder, for people; never compared';
 COMMENT ON COLUMN fencing.lease.ttl IS 'How long the term lasts from each renewal';
 COMMENT ON COLUMN fencing.lease.ended_at IS 'When it ended, for every end but expiry';
+COMMENT ON COLUMN fencing.lease.handover_requested IS 'Whether its holder was asked to hand over';
 
 CREATE TABLE fencing.fence (
     namespace   integer NOT NULL,

@@ -42,7 +42,7 @@ pub struct Claim {
     pub token: Token,
     /// Whether the writer is the term's role or a member of it.
     pub role_permitted: bool,
-    /// How the term ended, where that was recorded; not by this transaction's own `release` yet.
+    /// How the term has ended otherwise than by running out.
     pub ended: Option<EndReason>,
     /// When it runs out.
     pub expires_at: Instant,
@@ -192,8 +192,8 @@ pub fn ended_before_commit(
         Some(record) if record.token != token => {
             return Some(Rejection::Stale { presented: token, fence: record.token });
         }
-        Some(record) => match record.ended {
-            Some(_) if ended_here => return None,
+        Some(_) if ended_here => return None,
+        Some(record) => match record.ended_for_good(now) {
             Some(reason) => reason,
             None if on_expiry == ExpiryRule::Reject && now >= record.expires_at => EndReason::Expired,
             None => return None,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::lease::NEVER;
 use proptest::prelude::*;
 
 const EPOCH: i64 = 7;
@@ -109,7 +110,16 @@ fn expiry_is_the_namespaces_choice() {
 
 #[test]
 fn what_ends_a_term_before_commit() {
-    let held = Record { token: token(5), ended: None, acquired_at: 0, renewed_at: 0, expires_at: 100, ended_at: None };
+    let held = Record {
+        token: token(5),
+        ended: None,
+        acquired_at: 0,
+        renewed_at: 0,
+        expires_at: 100,
+        ended_at: None,
+        revoke_at: NEVER,
+        session_gone: false,
+    };
     let check = |lease: Option<&Record>, here, rule, now| match ended_before_commit(token(5), lease, here, rule, now)? {
         Rejection::Ended(_, reason) => Some(reason),
         other => panic!("{other:?}"),
@@ -123,6 +133,13 @@ fn what_ends_a_term_before_commit() {
         let over = Record { ended: Some(reason), ended_at: Some(50), ..held };
         assert_eq!(check(Some(&over), false, reject, 60), Some(reason));
         assert_eq!(check(Some(&over), true, reject, 200), None, "given back by this very transaction");
+    }
+    for rule in [reject, ExpiryRule::AcceptUntilSuperseded] {
+        let announced = Record { revoke_at: 50, ..held };
+        assert_eq!(check(Some(&announced), false, rule, 49), None);
+        assert_eq!(check(Some(&announced), false, rule, 50), Some(EndReason::Revoked));
+        let gone = Record { session_gone: true, ..held };
+        assert_eq!(check(Some(&gone), false, rule, 10), Some(EndReason::SessionLost));
     }
     let other = Record { token: token(6), ..held };
     let stale = Rejection::Stale { presented: token(5), fence: token(6) };

@@ -73,18 +73,49 @@ pub struct Record {
     pub ended: Option<EndReason>,
     /// When it was granted.
     pub acquired_at: Instant,
-    /// Last time recorded for it.
+    /// Last time recorded for it: of the grant, or a renewal.
     pub renewed_at: Instant,
     /// When it runs out, unless renewed.
     pub expires_at: Instant,
-    /// When it ended, for every end but expiry.
+    /// When it ended, for every recorded end but expiry.
     pub ended_at: Option<Instant>,
+    /// When it is revoked, if that was announced; [`NEVER`] otherwise. No renewal reaches beyond it.
+    pub revoke_at: Instant,
+    /// Whether it is bound to a backend that is gone.
+    pub session_gone: bool,
 }
 
+/// A moment that doesn't come; `infinity` as PostgreSQL stores it.
+pub const NEVER: Instant = Instant::MAX;
+
 impl Record {
-    /// Held and not run out.
-    pub fn is_live(&self, now: Instant) -> bool {
-        self.ended.is_none() && now < self.expires_at
+    /// How the term has ended by `now`, recorded or not; `None` while it is held.
+    ///
+    /// Expiry is not the last word on a term: of every other end the first is named. A backend that
+    /// was seen to be gone only after the term had run out may have outlived it.
+    pub fn end(&self, now: Instant) -> Option<EndReason> {
+        let lapsed = now >= self.expires_at;
+        match self.ended_for_good(now) {
+            Some(EndReason::SessionLost) if self.ended.is_none() && lapsed => Some(EndReason::Expired),
+            None if lapsed => Some(EndReason::Expired),
+            end => end,
+        }
+    }
+
+    /// How the term has ended by `now`, whatever its namespace's rule for expiry says: by anything else.
+    pub fn ended_for_good(&self, now: Instant) -> Option<EndReason> {
+        let announced = (now >= self.revoke_at).then_some(EndReason::Revoked);
+        self.ended.or(announced).or(self.session_gone.then_some(EndReason::SessionLost))
+    }
+
+    /// When a term ended that is over, as far as that is known: a backend's end is only seen.
+    pub fn end_time(&self, now: Instant) -> Instant {
+        let unrecorded = match self.end(now) {
+            Some(EndReason::Revoked) => self.revoke_at,
+            Some(EndReason::Expired) => self.expires_at,
+            _ => now,
+        };
+        self.ended_at.unwrap_or(unrecorded)
     }
 }
 
@@ -108,14 +139,15 @@ pub enum Grantability {
 /// Decides whether a lease can be granted at `now`. `record` is `None` for a lease never granted.
 pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> Grantability {
     let Some(record) = record else { return Grantability::Grantable };
-    if record.is_live(now) {
-        return Grantability::Held { until: record.expires_at };
-    }
-    let until = match record.ended {
-        None | Some(EndReason::Expired) => record.expires_at.saturating_add(policy.cool_down),
+    let until = match record.end(now) {
+        None => return Grantability::Held { until: record.expires_at },
         Some(EndReason::Released) => record.acquired_at.saturating_add(policy.min_hold),
-        Some(EndReason::Revoked | EndReason::SessionLost) => {
-            record.ended_at.unwrap_or(record.expires_at).saturating_add(policy.cool_down)
+        // When its backend went, nobody recorded: it may have been just now.
+        Some(EndReason::SessionLost) if record.ended.is_none() && policy.cool_down > 0 => {
+            record.expires_at.saturating_add(policy.cool_down)
+        }
+        Some(EndReason::Expired | EndReason::Revoked | EndReason::SessionLost) => {
+            record.end_time(now).saturating_add(policy.cool_down)
         }
         Some(EndReason::Deleted) => now,
     };
@@ -205,11 +237,7 @@ pub fn standing(term: Option<&Term>, lease: Option<&Record>, epoch: i64, now: In
     match lease {
         None => Standing::Deleted,
         Some(record) if record.token != term.token => Standing::Superseded,
-        Some(record) => match record.ended {
-            Some(reason) => reason.into(),
-            None if record.is_live(now) => Standing::Current,
-            None => Standing::Expired,
-        },
+        Some(record) => record.end(now).map_or(Standing::Current, Standing::from),
     }
 }
 
@@ -225,7 +253,16 @@ mod tests {
     }
 
     fn held() -> Record {
-        Record { token: token(1), ended: None, acquired_at: 100, renewed_at: 100, expires_at: 130, ended_at: None }
+        Record {
+            token: token(1),
+            ended: None,
+            acquired_at: 100,
+            renewed_at: 100,
+            expires_at: 130,
+            ended_at: None,
+            revoke_at: NEVER,
+            session_gone: false,
+        }
     }
 
     fn ended(reason: EndReason, at: Instant) -> Record {
@@ -280,6 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn a_revocation_comes_when_it_was_announced_for() {
+        let announced = Record { revoke_at: 120, expires_at: 120, ..held() };
+        assert_eq!(announced.end(119), None);
+        assert_eq!(announced.end(120), Some(EndReason::Revoked));
+        // Its holder let it lapse before: it is over for good only then.
+        let lapsed = Record { revoke_at: 120, expires_at: 110, ..held() };
+        assert_eq!((lapsed.end(119), lapsed.ended_for_good(119)), (Some(EndReason::Expired), None));
+        assert_eq!(lapsed.end(120), Some(EndReason::Revoked));
+    }
+
+    #[test]
+    fn a_backend_seen_to_be_gone_ends_a_term_that_has_not_lapsed() {
+        let gone = Record { session_gone: true, ..held() };
+        assert_eq!(gone.end(129), Some(EndReason::SessionLost));
+        assert_eq!(gone.end(130), Some(EndReason::Expired));
+        // Where expiry alone would not stop its writes, this does.
+        assert_eq!(gone.ended_for_good(130), Some(EndReason::SessionLost));
+        assert_eq!(grantability(Some(&gone), &POLICY, 101), Grantability::Grantable);
+        let cautious = Policy { cool_down: 50, ..POLICY };
+        assert_eq!(grantability(Some(&gone), &cautious, 101), Grantability::CoolingDown { until: 180 });
+    }
+
+    #[test]
     fn never_issued_dropped_and_of_another_epoch() {
         assert_eq!(standing(None, Some(&held()), 7, 100), Standing::Unknown);
         assert_eq!(standing(Some(&term(None, false)), None, 7, 100), Standing::Deleted);
@@ -314,7 +374,7 @@ mod tests {
         ) {
             let record = Record {
                 ended: end, ended_at: end.map(|_| acquired), acquired_at: acquired, renewed_at: acquired,
-                expires_at: acquired + ttl, token: token(1),
+                expires_at: acquired + ttl, ..held()
             };
             let policy = Policy { min_hold, cool_down, ..POLICY };
             let current = standing(Some(&term(end, false)), Some(&record), 7, now) == Standing::Current;
@@ -332,7 +392,7 @@ mod tests {
         ) {
             let record = Record {
                 ended: end, ended_at: end.map(|_| acquired), acquired_at: acquired, renewed_at: acquired,
-                expires_at: acquired + ttl, token: token(1),
+                expires_at: acquired + ttl, ..held()
             };
             let policy = Policy { min_hold, cool_down, ..POLICY };
             if grantability(Some(&record), &policy, now) == Grantability::Grantable {

@@ -16,7 +16,7 @@ use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, fence, lease, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
-use fencing_core::lease::{EndReason, Grantability, Standing, grantability, standing};
+use fencing_core::lease::{Grantability, Standing, grantability, standing};
 use fencing_core::time::{Instant, SECOND, Span, coordinator_time, trust_for};
 use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, Token, name};
@@ -282,6 +282,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         ttl: request.ttl,
         now,
         expires_at,
+        session: None,
     };
     match lease::grant(&request.lease, current.as_ref(), &grant) {
         Written::Done => {}
@@ -331,8 +332,9 @@ fn draw() -> Result<(i64, u64), Error> {
 fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Error> {
     let record = &previous.record;
     let Some(term) = term::read(record.token) else { return Ok(()) };
-    let lapsed = term::End { reason: EndReason::Expired, by: None, at: record.expires_at, observed_at: now };
-    require_done(term::close(&term, record, record.ended.is_none().then_some(&lapsed), Some(next)))
+    let end = record.end(now).filter(|_| record.ended.is_none());
+    let end = end.map(|reason| term::End { reason, by: None, at: record.end_time(now), observed_at: now });
+    require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 
 /// Rows that only an acquirer with the exclusive fence writes: nobody can be faster.

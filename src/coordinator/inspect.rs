@@ -9,7 +9,7 @@ use crate::store::namespace::{self, Privilege};
 use crate::store::{LeaseId, epoch, lease};
 use fencing_core::Error;
 use fencing_core::epoch::Coordinator;
-use fencing_core::lease::{Grantability, grantability};
+use fencing_core::lease::{EndReason, Grantability, grantability};
 use fencing_core::name;
 use fencing_core::time::coordinator_time;
 
@@ -29,13 +29,13 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
         _ if !open => "closed",
         Grantability::Held { .. } => "held",
         Grantability::CoolingDown { .. } => "cooling_down",
-        Grantability::Grantable if record.is_some_and(|r| r.ended.is_none()) => "expired",
+        Grantability::Grantable if record.is_some_and(|r| r.end(now) == Some(EndReason::Expired)) => "expired",
         Grantability::Grantable => "free",
     };
     let blockers = if matches!(state, "free" | "expired") { blockers(&id) } else { Vec::new() };
     // A term that was given back or taken away is nobody's; one that merely lapsed still names its
     // last holder.
-    let term = record.filter(|r| r.ended.is_none());
+    let term = record.filter(|r| matches!(r.end(now), None | Some(EndReason::Expired)));
     let holder = lease.as_ref().filter(|_| term.is_some()).map(|l| Value::Raw(text::datum_of(&l.holder)));
     Ok(Answer::Record(vec![
         Value::Raw(text::datum_of_str(&name)),

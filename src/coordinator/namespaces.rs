@@ -117,7 +117,7 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
     }
     let leases = lease::all(namespace.id);
     let now = clock::now();
-    if let Some((id, _)) = leases.iter().find(|(_, lease)| lease.record.is_live(now)) {
+    if let Some((id, _)) = leases.iter().find(|(_, lease)| lease.record.end(now).is_none()) {
         return in_use(format!("Lease \"{}\" is held.", id.describe(&name)), "Release its leases first.");
     }
     for (id, lease) in &leases {

@@ -105,13 +105,13 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
         }
         None => lease.ttl,
     };
-    let expires_at = holding.now + ttl;
+    let expires_at = (holding.now + ttl).min(lease.record.revoke_at);
     match lease::renew(&lease, holding.now, expires_at) {
         Written::Done => Ok(Answer::Record(vec![
             Value::Text(b"renewed"),
             Value::Time(expires_at),
             Value::Span(trust_for(expires_at, statement_start, ttl)),
-            Value::Bool(false),
+            Value::Bool(lease.handover_requested),
         ])),
         Written::Busy | Written::Changed => over(INDETERMINATE),
     }

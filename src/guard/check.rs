@@ -186,7 +186,7 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>) -> Claim {
         return Claim {
             token,
             role_permitted: mutant::without("role") || role::is_member(user, row.role),
-            ended: row.record.ended.filter(|_| !mutant::without("ended")),
+            ended: row.record.ended_for_good(clock::now()).filter(|_| !mutant::without("ended")),
             expires_at: row.record.expires_at,
             takeover_visible,
         };

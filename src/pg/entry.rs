@@ -163,6 +163,8 @@ pub enum Answer<'a> {
     One(Value<'a>),
     /// One row of OUT parameters, in their order.
     Record(Vec<Value<'a>>),
+    /// Any number of such rows.
+    Set(Vec<Vec<Value<'a>>>),
     /// SQL to run with the caller's rights, then nothing to say; `grants` is run by the
     /// extension's owner before and after.
     Execute {
@@ -393,18 +395,40 @@ impl Answer<'_> {
             Answer::Record(row) => unsafe {
                 let mut descriptor = std::ptr::null_mut();
                 pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut descriptor);
-                if descriptor.is_null() || (*descriptor).natts as usize != row.len() {
-                    throw(Error::new(
-                        Code::NotInPrerequisiteState,
-                        "fencing library does not match this database's functions",
-                    ));
-                }
+                require_columns(descriptor, row.len());
                 let descriptor = pg_sys::BlessTupleDesc(descriptor);
                 let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.into_iter().map(Value::datum).unzip();
                 let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
                 Outcome::Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
             },
+            // SAFETY: as above; a caller that takes no set is an error of PostgreSQL's.
+            Answer::Set(rows) => unsafe {
+                pg_sys::InitMaterializedSRF(fcinfo, 0);
+                let result = (*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>();
+                let descriptor = (*result).setDesc;
+                for row in rows {
+                    require_columns(descriptor, row.len());
+                    let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.into_iter().map(Value::datum).unzip();
+                    pg_sys::tuplestore_putvalues(
+                        (*result).setResult,
+                        descriptor,
+                        values.as_mut_ptr(),
+                        nulls.as_mut_ptr(),
+                    );
+                }
+                Outcome::Null
+            },
         }
+    }
+}
+
+/// # Safety
+/// `descriptor` must be null or valid.
+unsafe fn require_columns(descriptor: pg_sys::TupleDesc, count: usize) {
+    // SAFETY: the caller's promise.
+    if unsafe { descriptor.as_ref() }.is_none_or(|d| d.natts as usize != count) {
+        let message = "fencing library does not match this database's functions";
+        throw(Error::new(Code::NotInPrerequisiteState, message));
     }
 }
 

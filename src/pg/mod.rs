@@ -18,6 +18,7 @@ pub mod report;
 pub mod role;
 pub mod sequence;
 pub mod server;
+pub mod session;
 pub mod snapshot;
 pub mod table;
 pub mod text;

@@ -4,10 +4,11 @@ use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
 use crate::pg::glance::{Glance, look_at};
+use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Place, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use fencing_core::lease::{EndReason, Record};
+use fencing_core::lease::{EndReason, NEVER, Record};
 use fencing_core::time::{Instant, Span};
 use fencing_core::{Token, name};
 use pgrx::pg_sys::Oid;
@@ -26,6 +27,8 @@ pub struct Lease {
     pub ttl: Span,
     /// The transaction that granted the term.
     pub granted_by: u64,
+    /// Whether somebody asked its holder to hand over.
+    pub handover_requested: bool,
 }
 
 /// A new term for a lease.
@@ -38,6 +41,8 @@ pub struct Grant<'a> {
     pub ttl: Span,
     pub now: Instant,
     pub expires_at: Instant,
+    /// The backend that the term is bound to.
+    pub session: Option<Session>,
 }
 
 /// The lease's row as of now; `None` for a lease that was never granted, or dropped.
@@ -57,20 +62,21 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
 pub fn all(namespace: i32) -> Vec<(LeaseId, Lease)> {
     let rows =
         Table::open(oids().lease, Access::Read).all(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take());
-    rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(8)), from_row(row))).collect()
+    rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(11)), from_row(row))).collect()
 }
 
 fn key_of(lease: &LeaseId) -> [(i16, Key<'_>); 2] {
-    [(1, Key::Int(lease.namespace)), (8, Key::Text(&lease.key))]
+    [(1, Key::Int(lease.namespace)), (11, Key::Text(&lease.key))]
 }
 
 fn from_row(row: Row) -> Lease {
     Lease {
         record: record(&row),
-        holder: row.text(10),
+        holder: row.text(13),
         role: row.oid(2),
-        ttl: name::check_span("ttl", row.interval(11)).unwrap_or(0),
+        ttl: name::check_span("ttl", row.interval(14)).unwrap_or(0),
         granted_by: row.bigint(4) as u64,
+        handover_requested: row.bool(16),
         row,
     }
 }
@@ -78,12 +84,19 @@ fn from_row(row: Row) -> Lease {
 fn record(row: &Row) -> Record {
     Record {
         token: token(row.bigint(3)),
-        ended: row.with_text(9, end_reason),
+        ended: row.with_text(12, end_reason),
         acquired_at: row.bigint(5),
         renewed_at: row.bigint(6),
         expires_at: row.bigint(7),
-        ended_at: row.bigint_or_null(12),
+        ended_at: row.bigint_or_null(15),
+        revoke_at: row.bigint(8),
+        session_gone: is_gone(row.int(10), row.bigint(9)),
     }
+}
+
+/// Whether a term is bound to a backend that is gone. Process 0 binds none.
+fn is_gone(pid: i32, started: Instant) -> bool {
+    pid != 0 && !session::is_alive(Session { pid, started })
 }
 
 /// How a term ended, by the column `state`; `None` while it is held.
@@ -109,8 +122,8 @@ static PLACES: Backend<RefCell<(u64, LeaseMap<Place>)>> = Backend::new(RefCell::
 /// So many places are remembered.
 const PLACES_KEPT: usize = 1024;
 
-/// The leading columns of a row, as they are stored.
-#[repr(C)]
+/// The leading columns of a row, as they are stored: a text follows the last one closely.
+#[repr(C, packed(4))]
 struct Head {
     namespace: i32,
     role: u32,
@@ -119,6 +132,9 @@ struct Head {
     acquired_at: i64,
     renewed_at: i64,
     expires_at: i64,
+    revoke_at: i64,
+    session_start: i64,
+    session_pid: i32,
 }
 
 /// The lease's row as this transaction or the latest to commit left it; for the hot path.
@@ -168,6 +184,8 @@ fn glance(row: &Glance, lease: &LeaseId) -> Option<Heartbeat> {
             renewed_at: head.renewed_at,
             expires_at: head.expires_at,
             ended_at: None,
+            revoke_at: head.revoke_at,
+            session_gone: is_gone(head.session_pid, head.session_start),
         },
         role: Oid::from(head.role),
         granted_by: head.granted_by,
@@ -198,15 +216,19 @@ pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Writte
         Value::Time(grant.now),
         Value::Time(grant.now),
         Value::Time(grant.expires_at),
+        Value::Time(NEVER),
+        Value::Time(grant.session.map_or(0, |session| session.started)),
+        Value::Int(grant.session.map_or(0, |session| session.pid)),
         Value::Text(&lease.key),
         Value::Text(b"held"),
         Value::Text(grant.holder),
         Value::Span(grant.ttl),
         Value::Null,
+        Value::Bool(false),
     ];
     match previous {
         Some(previous) => {
-            let is_key = |column: usize| column == 1 || column == 8;
+            let is_key = |column: usize| column == 1 || column == 11;
             let changes = row.into_iter().enumerate().map(|(i, value)| (i + 1, value));
             table().update(&previous.row, &changes.filter(|(column, _)| !is_key(*column)).collect::<Vec<_>>())
         }
@@ -224,7 +246,7 @@ pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
 
 /// Records an end.
 pub fn end(lease: &Lease, reason: EndReason, now: Instant) -> Written {
-    table().update(&lease.row, &[(9, Value::Text(reason.as_str().as_bytes())), (12, Value::Time(now))])
+    table().update(&lease.row, &[(12, Value::Text(reason.as_str().as_bytes())), (15, Value::Time(now))])
 }
 
 /// Removes the row.
