@@ -5,7 +5,7 @@ use super::observe;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
-use crate::pg::{mutant, xact};
+use crate::pg::{mutant, tuple, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
@@ -276,15 +276,11 @@ unsafe fn stamp(
     accepted: Option<Token>,
 ) -> HeapTuple {
     let guard = &statement.guard;
-    let mut columns = [0i32; 2];
-    let mut values = [Datum::from(0usize); 2];
-    let mut nulls = [true; 2];
-    let mut n = 0;
-    // SAFETY: the caller's: tuples of this descriptor; the arrays have room for both columns.
+    let mut changes = SmallVec::<[(i32, Option<i64>); 2]>::new();
+    // SAFETY: the caller's: tuples of this descriptor; both columns are of type bigint.
     unsafe {
         if assigned && !mutant::without("inline_null") {
-            columns[n] = guard.present_column;
-            n += 1;
+            changes.push((guard.present_column, None));
         }
         if guard.token_column != 0 && !mutant::without("stamp") {
             let stored = match accepted {
@@ -292,17 +288,10 @@ unsafe fn stamp(
                 None => old.and_then(|old| bigint(old, guard.token_column, descriptor)),
             };
             if bigint(row, guard.token_column, descriptor) != stored {
-                columns[n] = guard.token_column;
-                values[n] = stored.unwrap_or_default().into();
-                nulls[n] = stored.is_none();
-                n += 1;
+                changes.push((guard.token_column, stored));
             }
         }
-        if n == 0 {
-            return row;
-        }
-        let (columns, values, nulls) = (columns.as_mut_ptr(), values.as_mut_ptr(), nulls.as_mut_ptr());
-        pg_sys::heap_modify_tuple_by_cols(row, descriptor, n as i32, columns, values, nulls)
+        if changes.is_empty() { row } else { tuple::with_columns(row, descriptor, &changes) }
     }
 }
 

@@ -1,54 +1,136 @@
 //! A look at a row where it was last time, for the hot path: no index, and the row is read where it
 //! lies.
 
-use super::raw;
-use super::table::Place;
+use super::raw::{self, RelFile};
 use super::text;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Buffer, HeapTupleHeader, Oid, Page};
+use std::sync::atomic::{Ordering, fence};
+
+/// Where a row is stored.
+#[derive(Clone, Copy)]
+pub struct Place {
+    at: pg_sys::ItemPointerData,
+    /// Where its page was in memory last time.
+    page: Option<(RelFile, Buffer)>,
+}
+
+impl Place {
+    pub(super) fn new(at: pg_sys::ItemPointerData) -> Place {
+        Place { at, page: None }
+    }
+
+    /// Where its page was in memory last time.
+    pub fn buffer(&self) -> Option<Buffer> {
+        self.page.map(|(_, buffer)| buffer)
+    }
+}
 
 /// A row in its page, pinned.
-pub struct Glance(pg_sys::HeapTupleHeader);
+pub struct Glance(HeapTupleHeader);
 
 /// Looks at the row at `place`, if one is there as this transaction or the latest to commit left it.
-/// What `read` sees is gone once it returns. The caller holds a lock of the table.
-pub fn look_at<T>(table: Oid, place: Place, read: impl FnOnce(&Glance) -> T) -> Option<T> {
-    let at = place.0;
-    let look = || {
-        // SAFETY: the block exists: whoever remembers a place forgets it when the table shrinks, which
-        // takes a lock that conflicts with the caller's. The line is judged under the page's share
-        // lock; the page stays pinned while it is read. No destructor here.
-        unsafe {
-            let rel = raw::table_open(table, pg_sys::NoLock as i32);
-            let block = u32::from(at.ip_blkid.bi_hi) << 16 | u32::from(at.ip_blkid.bi_lo);
-            let buffer = raw::ReadBuffer(rel, block);
-            let mut tuple = pg_sys::HeapTupleData { t_self: at, ..Default::default() };
-            raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let page = pg_sys::BufferGetPage(buffer);
-            if at.ip_posid as usize <= pg_sys::PageGetMaxOffsetNumber(page) as usize {
-                let item = pg_sys::PageGetItemId(page, at.ip_posid);
-                if (*item).lp_flags() == pg_sys::LP_NORMAL {
-                    tuple.t_len = (*item).lp_len();
-                    tuple.t_tableOid = table;
-                    tuple.t_data = pg_sys::PageGetItem(page, item).cast();
-                    let latest = &raw mut pg_sys::SnapshotSelfData;
-                    if !raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer) {
-                        tuple.t_data = std::ptr::null_mut();
-                    }
-                }
-            }
-            raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            (rel, buffer, tuple.t_data)
-        }
+/// What `read` sees is gone once it returns. The caller holds a lock of the table, and forgets the
+/// place when the table shrinks or moves, which takes a lock that conflicts with the caller's.
+pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T) -> Option<T> {
+    // SAFETY: the block exists, as the caller promises; the page stays pinned while the row is read.
+    // No destructor in here.
+    let look = || unsafe {
+        let buffer = pin(table, place);
+        let header = row_at(pg_sys::BufferGetPage(buffer), place.at, |item| {
+            is_settled(item) || is_latest(table, place.at, buffer)
+        });
+        (buffer, header)
     };
     // SAFETY: as the closure says.
-    let (rel, buffer, header) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
-    let result = (!header.is_null()).then(|| read(&Glance(header)));
-    // SAFETY: pinned and opened above.
-    unsafe {
-        raw::ReleaseBuffer(buffer);
-        raw::table_close(rel, pg_sys::NoLock as i32);
-    }
+    let (buffer, header) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
+    let result = header.map(|header| read(&Glance(header)));
+    // SAFETY: pinned above.
+    unsafe { raw::ReleaseBuffer(buffer) };
     result
+}
+
+/// Pins the page of a row: where it was last time, or looked up anew.
+///
+/// # Safety
+/// As [`look_at`]; inside a guard.
+unsafe fn pin(table: Oid, place: &mut Place) -> Buffer {
+    let block = u32::from(place.at.ip_blkid.bi_hi) << 16 | u32::from(place.at.ip_blkid.bi_lo);
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some((file, buffer)) = place.page
+            && raw::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, block, buffer)
+        {
+            return buffer;
+        }
+        let rel = raw::table_open(table, pg_sys::NoLock as i32);
+        let buffer = raw::ReadBuffer(rel, block);
+        #[cfg(feature = "pg15")]
+        let file = (*rel).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        let file = (*rel).rd_locator;
+        raw::table_close(rel, pg_sys::NoLock as i32);
+        place.page = Some((file, buffer));
+        buffer
+    }
+}
+
+/// The row at `at`, if one is stored there and `judge` finds it to be the one.
+///
+/// # Safety
+/// The page must be pinned.
+unsafe fn row_at(
+    page: Page,
+    at: pg_sys::ItemPointerData,
+    judge: impl FnOnce(HeapTupleHeader) -> bool,
+) -> Option<HeapTupleHeader> {
+    // SAFETY: the caller's promise: pinned, lines keep their place, and rows theirs.
+    unsafe {
+        if at.ip_posid as usize > pg_sys::PageGetMaxOffsetNumber(page) as usize {
+            return None;
+        }
+        let item = pg_sys::PageGetItemId(page, at.ip_posid);
+        if (*item).lp_flags() != pg_sys::LP_NORMAL {
+            return None;
+        }
+        let header: HeapTupleHeader = pg_sys::PageGetItem(page, item).cast();
+        judge(header).then_some(header)
+    }
+}
+
+/// Whether a row is known to be committed and nobody has begun to change it: its header alone says
+/// so, and needs no lock of the page. A change that begins now has not been committed yet.
+///
+/// # Safety
+/// The row's page must be pinned.
+unsafe fn is_settled(header: HeapTupleHeader) -> bool {
+    let settled = pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMAX_INVALID;
+    // SAFETY: the caller's promise. Others may change the mask meanwhile: it is read once.
+    let mask = u32::from(unsafe { (&raw const (*header).t_infomask).read_volatile() });
+    fence(Ordering::Acquire);
+    mask & (settled | pg_sys::HEAP_MOVED) == settled
+}
+
+/// Whether a row is as this transaction or the latest to commit left it.
+///
+/// # Safety
+/// As [`pin`], with the page pinned.
+unsafe fn is_latest(table: Oid, at: pg_sys::ItemPointerData, buffer: Buffer) -> bool {
+    // SAFETY: the caller's promise; judged under the page's share lock, as PostgreSQL demands.
+    unsafe {
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let page = pg_sys::BufferGetPage(buffer);
+        let item = pg_sys::PageGetItemId(page, at.ip_posid);
+        let mut tuple = pg_sys::HeapTupleData {
+            t_self: at,
+            t_len: (*item).lp_len(),
+            t_tableOid: table,
+            t_data: pg_sys::PageGetItem(page, item).cast(),
+        };
+        let latest = &raw mut pg_sys::SnapshotSelfData;
+        let visible = raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+        visible
+    }
 }
 
 impl Glance {

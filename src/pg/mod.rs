@@ -22,5 +22,6 @@ pub mod session;
 pub mod snapshot;
 pub mod table;
 pub mod text;
+pub mod tuple;
 pub mod value;
 pub mod xact;

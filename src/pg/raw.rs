@@ -5,9 +5,13 @@
 
 #![expect(missing_docs, reason = "PostgreSQL documents its own functions")]
 
+#[cfg(not(feature = "pg15"))]
+pub use pgrx::pg_sys::RelFileLocator as RelFile;
+#[cfg(feature = "pg15")]
+pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
-    Buffer, CommandId, Datum, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG, MemoryContext,
-    MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId,
+    Buffer, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG,
+    MemoryContext, MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId,
 };
 
 unsafe extern "C-unwind" {
@@ -33,6 +37,7 @@ unsafe extern "C-unwind" {
     pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
     pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
+    pub fn ReadRecentBuffer(file: RelFile, fork: ForkNumber::Type, block: u32, recent: Buffer) -> bool;
     pub fn LockBuffer(buffer: Buffer, mode: i32);
     pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
     pub fn ReleaseBuffer(buffer: Buffer);

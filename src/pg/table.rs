@@ -1,6 +1,7 @@
 //! The extension's tables, read and written below SQL: fresh in every isolation level, without
 //! predicate locks, and past the triggers that keep everyone else from writing them.
 
+use super::glance::Place;
 use super::snapshot::Latest;
 use super::value::{Key, Value, scan_keys};
 use super::{raw, text, xact};
@@ -49,10 +50,6 @@ pub enum Read<'a> {
 /// No table of the extension has more columns.
 const COLUMNS: usize = 20;
 const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
-
-/// Where a row is stored.
-#[derive(Clone, Copy)]
-pub struct Place(pub(super) pg_sys::ItemPointerData);
 
 /// One row; usually a copy.
 pub struct Row {
@@ -138,7 +135,7 @@ impl Row {
     /// Where it was read.
     pub fn place(&self) -> Place {
         // SAFETY: the tuple is whole.
-        Place(unsafe { (*self.tuple).t_self })
+        Place::new(unsafe { (*self.tuple).t_self })
     }
 
     /// Whether this transaction itself wrote this version of the row.

@@ -3,10 +3,10 @@
 use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
-use crate::pg::glance::{Glance, look_at};
+use crate::pg::glance::{Glance, Place, look_at};
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Place, Read, Row, Table, Written};
+use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use fencing_core::lease::{EndReason, NEVER, Record};
 use fencing_core::time::{Instant, Span};
@@ -149,9 +149,15 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     let version = extension::configuration_version();
     if access == Access::Locked {
         let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
-        let remembered = place.and_then(|place| look_at(oids().lease, place, |row| glance(row, lease)));
-        if let Some(heartbeat) = remembered.flatten() {
-            return Some(heartbeat);
+        if let Some(mut place) = place {
+            let buffer = place.buffer();
+            let heartbeat = look_at(oids().lease, &mut place, |row| glance(row, lease)).flatten();
+            if heartbeat.is_some() && place.buffer() != buffer {
+                PLACES.with_borrow_mut(|(_, places)| places.insert(lease.clone(), place));
+            }
+            if heartbeat.is_some() {
+                return heartbeat;
+            }
         }
     }
     let table = Table::open(oids().lease, access);

@@ -263,13 +263,16 @@ pub fn require_lock(lease: &LeaseId) -> Result<(), Error> {
         .hint("Run the transaction again."))
 }
 
-/// Passes the gate, unless this transaction has.
-pub fn enter_gate() {
-    if super::with(|t| t.fences.gate.is_none()) {
-        lock::enter_gate();
-        let level = xact::nest_level();
-        super::with(|t| t.fences.gate = Some(level));
+/// Passes the gate, unless this transaction has. `true` where it passed it now, which brought word of
+/// every change that was committed before.
+pub fn enter_gate() -> bool {
+    if super::with(|t| t.fences.gate.is_some()) {
+        return false;
     }
+    lock::enter_gate();
+    let level = xact::nest_level();
+    super::with(|t| t.fences.gate = Some(level));
+    true
 }
 
 /// Records that a write was accepted.
