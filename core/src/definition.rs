@@ -27,7 +27,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The trigger arguments.
+    /// The trigger arguments. What is as usual is left out: each statement copies them all.
     pub fn arguments(&self) -> Vec<String> {
         let mut out = vec![format!("namespace={}", self.namespace)];
         match &self.key {
@@ -36,10 +36,12 @@ impl Definition {
         }
         out.extend(self.token_column.iter().map(|c| format!("token_column={c}")));
         out.extend(self.present_column.iter().map(|c| format!("present_column={c}")));
-        out.push("fence=lease".to_owned());
-        out.push(format!("on_missing={}", if self.on_missing == MissingRule::Admit { "admit" } else { "reject" }));
-        out.push(format!("mode={}", if self.observe { "observe" } else { "enforce" }));
-        out.push(format!("level={}", if self.statement_level { "statement" } else { "row" }));
+        let rules = [
+            (self.on_missing == MissingRule::Admit, "on_missing=admit"),
+            (self.observe, "mode=observe"),
+            (self.statement_level, "level=statement"),
+        ];
+        out.extend(rules.into_iter().filter(|(differs, _)| *differs).map(|(_, rule)| rule.to_owned()));
         out
     }
 

@@ -49,7 +49,7 @@ impl Statement {
         let id = NEXT_ID.get();
         NEXT_ID.set(id + 1);
         let plain = guard.token_column == 0 && guard.present_column == 0;
-        let statement = Box::into_raw(Box::new(Statement {
+        let state = Statement {
             callback: pg_sys::MemoryContextCallback::default(),
             guard,
             id,
@@ -62,23 +62,26 @@ impl Statement {
             row_key: KeyBytes::new(),
             old_key: KeyBytes::new(),
             presented_inline: false,
-        }));
+        };
         // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be
-        // used; the callback's own memory lives until it has run.
+        // used, and runs the callback before it frees it. What it gives is aligned for any type.
         unsafe {
+            let context = (*flinfo).fn_mcxt;
+            let statement: *mut Statement = pg_sys::MemoryContextAlloc(context, size_of::<Statement>()).cast();
+            statement.write(state);
             (*statement).callback.func = Some(ended);
             (*statement).callback.arg = statement.cast();
-            raw::MemoryContextRegisterResetCallback((*flinfo).fn_mcxt, &raw mut (*statement).callback);
+            raw::MemoryContextRegisterResetCallback(context, &raw mut (*statement).callback);
             (*flinfo).fn_extra = statement.cast();
+            statement
         }
-        statement
     }
 }
 
 /// The statement has ended, one way or another. Touches this library's memory alone.
 unsafe extern "C-unwind" fn ended(statement: *mut c_void) {
-    // SAFETY: made by `install`, and PostgreSQL calls this once.
-    let statement = unsafe { Box::from_raw(statement.cast::<Statement>()) };
+    // SAFETY: made by `install`, and PostgreSQL calls this once, before it frees the memory.
+    let statement = unsafe { statement.cast::<Statement>().read() };
     if statement.presented_inline {
         transaction::statement_ended(statement.id);
     }

@@ -49,8 +49,7 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         if let Some(command) = written_by {
             return (*snapshot).curcid > command;
         }
-        // The transaction's own id is as good a measure of age as the next one, and needs no lock.
-        let now = super::xact::full_xid_if_any().unwrap_or_else(|| pg_sys::ReadNextFullTransactionId().value);
+        let now = super::xact::next_full_xid();
         // So old that 32 bits could no longer order it: seen by everyone.
         if xid + (1 << 30) < now {
             return true;
@@ -59,6 +58,11 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         if xid > now + (1 << 30) {
             return false;
         }
-        !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid as u32), snapshot)
+        let xid = xid as u32;
+        // Older than all that was open then, as it usually is.
+        if (xid.wrapping_sub((*snapshot).xmin.into_inner()) as i32) < 0 {
+            return true;
+        }
+        !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid), snapshot)
     }
 }

@@ -70,6 +70,18 @@ pub fn full_xid_if_any() -> Option<u64> {
     (xid != 0).then_some(xid)
 }
 
+/// The full id that the next transaction of the server gets, or one that was given out just now.
+pub fn next_full_xid() -> u64 {
+    #[cfg(any(feature = "pg15", feature = "pg16"))]
+    // SAFETY: set when the server starts.
+    let counters = unsafe { pg_sys::ShmemVariableCache };
+    #[cfg(not(any(feature = "pg15", feature = "pg16")))]
+    // SAFETY: as above.
+    let counters = unsafe { pg_sys::TransamVariables };
+    // SAFETY: in shared memory; others move it on meanwhile, 64 bits at once.
+    unsafe { (&raw const (*counters).nextXid.value).read_volatile() }
+}
+
 /// Refuses (25006) on a standby and in a read-only transaction.
 pub fn require_writable(command: &std::ffi::CStr) {
     // SAFETY: raise or return.

@@ -1,12 +1,14 @@
 //! Fences held by this transaction, and the terms accepted under them.
 
+use super::held::HeldLeases;
 use super::lower;
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
+use crate::store::LeaseId;
 use crate::store::namespace::Namespace;
-use crate::store::{LeaseId, LeaseMap, new_map};
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// So many fences of one namespace a transaction locks one by one, and so many in all; then it locks
@@ -24,14 +26,6 @@ pub struct Accepted {
     user: Oid,
     /// Whether the verdict may be relied on without reading anything again.
     trusted: bool,
-}
-
-/// What is held of one lease.
-#[derive(Default)]
-struct Held {
-    /// Whether its fence is locked; not where its namespace is.
-    locked: bool,
-    accepted: Option<Accepted>,
 }
 
 /// What a savepoint did, to be undone if it is rolled back.
@@ -57,8 +51,8 @@ struct Acquired {
 
 /// What is held.
 pub struct Fences {
-    leases: LeaseMap<Held>,
-    namespaces: Vec<NamespaceLocks>,
+    leases: HeldLeases,
+    namespaces: SmallVec<[NamespaceLocks; 2]>,
     acquired: Vec<Acquired>,
     /// What open savepoints did, with their levels, the deepest last: a savepoint's end costs what it
     /// did itself, however much the transaction holds.
@@ -76,15 +70,16 @@ enum Lock {
 
 impl Fences {
     /// Nothing.
-    pub const EMPTY: Fences =
-        Fences { leases: new_map(), namespaces: Vec::new(), acquired: Vec::new(), done: Vec::new(), gate: None };
+    pub const EMPTY: Fences = Fences {
+        leases: HeldLeases::EMPTY,
+        namespaces: SmallVec::new_const(),
+        acquired: Vec::new(),
+        done: Vec::new(),
+        gate: None,
+    };
 
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
-        if self.leases.capacity() > super::KEPT {
-            *self = Fences::EMPTY;
-            return;
-        }
         self.leases.clear();
         self.namespaces.clear();
         self.acquired.clear();
@@ -116,7 +111,7 @@ impl Fences {
             Lock::Namespace => locks.whole = Some(level),
             Lock::Fence => {
                 locks.fences += 1;
-                self.leases.entry(lease.clone()).or_default().locked = true;
+                self.leases.entry(lease).locked = true;
                 self.done(level, || Done::Locked(lease.clone()));
             }
         }
@@ -140,7 +135,7 @@ impl Fences {
     }
 
     fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>, user: Oid, level: i32) {
-        let held = self.leases.entry(lease.clone()).or_default();
+        let held = self.leases.entry(lease);
         let earlier = held.accepted.replace(Accepted { token, namespace, user, trusted: true });
         if earlier.is_none() {
             self.done(level, || Done::Accepted(lease.clone()));
@@ -229,7 +224,7 @@ impl Fences {
 /// runs, nothing seems to be held.
 pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Error>) -> Result<(), Error> {
     // Taken out, since `visit` calls PostgreSQL; what an error leaves out goes with the transaction.
-    let leases = super::with(|t| std::mem::take(&mut t.fences.leases));
+    let leases = super::with(|t| std::mem::replace(&mut t.fences.leases, HeldLeases::EMPTY));
     let accepted = leases.iter().filter_map(|(lease, held)| Some((lease, held.accepted.as_ref()?)));
     for (lease, accepted) in accepted {
         visit(lease, accepted)?;

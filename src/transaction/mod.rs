@@ -2,6 +2,7 @@
 //! and is gone with the transaction: nothing here survives into the next client's.
 
 pub mod fences;
+mod held;
 pub mod maintenance;
 pub mod presentation;
 pub mod stale;
