@@ -33,6 +33,15 @@ SELECT has_function_privilege('fencing.guard_row()', 'EXECUTE'), has_function_pr
 SELECT fencing.unprotect('own.doc');
 SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('own.doc'::regclass, 'own.doc_1'::regclass);
 RESET ROLE;
+-- Where it lacks that one right alone, there is none to take back.
+GRANT EXECUTE ON FUNCTION fencing.guard_statement(), fencing.guard_truncate() TO regress_rights_otto;
+SET ROLE regress_rights_otto;
+SELECT try($$SELECT fencing.protect('own.doc', 'jobs', key => 'a')$$);
+SELECT has_function_privilege('fencing.guard_row()', 'EXECUTE');
+SELECT try($$SELECT fencing.unprotect('own.doc')$$);
+SELECT has_function_privilege('fencing.guard_row()', 'EXECUTE');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION fencing.guard_statement(), fencing.guard_truncate() FROM regress_rights_otto;
 
 -- What an event trigger calls without a schema is not looked for where the caller says.
 SET ROLE regress_rights_otto;

@@ -147,14 +147,21 @@ BEGIN;
 SELECT fencing.present_stale(true);
 SELECT left(try('UPDATE odd SET body = 1'), 5), left(try('INSERT INTO doc (body) VALUES (1)'), 5);
 COMMIT;
+-- What a savepoint presented is its parent's once it is released, in either form.
 BEGIN;
 SAVEPOINT s;
 SELECT fencing.present_stale(false);
 RELEASE s;
--- What a savepoint presented is its parent's once it is released.
 SAVEPOINT t;
 ROLLBACK TO t;
 PREPARE TRANSACTION 'stale';
+BEGIN;
+SAVEPOINT s;
+SELECT fencing.present_stale(true);
+RELEASE s;
+SAVEPOINT t;
+ROLLBACK TO t;
+COMMIT;
 SELECT left(try('SELECT fencing.present_stale(false)'), 5);
 SELECT fencing.present_stale(false);
 SELECT try('SELECT fencing.present_stale(NULL)');

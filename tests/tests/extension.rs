@@ -1,8 +1,11 @@
 //! The extension dropped and created in one session while others stay connected: what they keep in
 //! memory of it must not outlive it.
 
+use fencing_tests::cluster::run;
 use fencing_tests::{Cluster, Sql};
 use postgres::Client;
+use std::fs;
+use std::path::Path;
 
 const SETUP: &str = "SELECT fencing.create_namespace('jobs');
     SELECT fencing.protect('t', 'jobs', key => 'a', present_column => 'fence')";
@@ -144,4 +147,22 @@ fn a_namespace_that_is_rolled_back() {
     assert_eq!(scene.admin.code(&write(token)), "LF003");
     scene.client.run("SELECT fencing.alter_namespace('jobs', on_expiry => 'accept_until_superseded')");
     scene.admin.run(&write(token));
+}
+
+/// A guard's trigger that goes with another extension is missed.
+#[test]
+fn another_extension_takes_a_trigger_with_it() {
+    let mut scene = scene();
+    let share = run(scene.cluster.program("pg_config").arg("--sharedir"));
+    let directory = Path::new(share.trim()).join("extension");
+    for (name, text) in [("other.control", "default_version = '1'"), ("other--1.sql", "SELECT 1;")] {
+        fs::write(directory.join(name), text).expect("an extension's file");
+    }
+    scene.admin.run("CREATE EXTENSION other; ALTER TRIGGER \"~fencing\" ON t DEPENDS ON EXTENSION other");
+    let output = scene.cluster.program("psql").args(["-X", "-c", "DROP EXTENSION other"]).output().expect("psql");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let warning = "WARNING:  guard of table public.t is weakened: its trigger \"~fencing\" was dropped";
+    assert!(output.status.success() && said.contains(warning), "{said}");
+    let gaps = "SELECT string_agg(gap, ' ') FROM fencing.enforcement_gaps() WHERE severity = 'open'";
+    assert_eq!(scene.admin.get::<String>(gaps), "trigger_missing");
 }

@@ -224,3 +224,31 @@ fn cost_grows_with_the_number_of_keys() {
         assert!(*many < 3.0 * few, "us a key: {times:?}");
     }
 }
+
+/// What an outer savepoint presented and wrote is nothing to the ones in it.
+#[test]
+fn a_savepoint_costs_the_same_whatever_is_held() {
+    const SAVEPOINTS: u32 = 5000;
+    let mut scene = scene(KEYS);
+    let each = |what: &str| {
+        format!(
+            "DO $$ BEGIN FOR n IN 1..{SAVEPOINTS} LOOP
+                 BEGIN {what}; EXCEPTION WHEN division_by_zero THEN END;
+             END LOOP; END $$"
+        )
+    };
+    let (released, rolled_back) = (each("NULL"), each("RAISE division_by_zero"));
+    let times = [KEYS / 20, KEYS].map(|n| {
+        scene.session.run("BEGIN; SAVEPOINT s");
+        scene.present(n);
+        scene.write(n);
+        let times = [&released, &rolled_back]
+            .map(|sql| best(|| scene.session.run(sql)).as_nanos() as f64 / f64::from(SAVEPOINTS));
+        scene.session.run("COMMIT");
+        times
+    });
+    println!("ns a savepoint, holding {} and {KEYS}: released, rolled back: {times:.0?}", KEYS / 20);
+    for (few, many) in times[0].iter().zip(&times[1]) {
+        assert!(*many < 2.0 * few, "ns a savepoint: {times:.0?}");
+    }
+}
