@@ -77,6 +77,5 @@ fn record_loss(bound: &Bound) -> bool {
         return true;
     }
     let end = term::End { reason: EndReason::SessionLost, by: None, at: now, observed_at: now };
-    term::read(bound.token)
-        .is_none_or(|term| term::close(&term, &lease.record, Some(&end), None) == Written::Done)
+    term::read(bound.token).is_none_or(|term| term::close(&term, &lease.record, Some(&end), None) == Written::Done)
 }

@@ -8,7 +8,6 @@ mod terms;
 mod tokens;
 mod waiting;
 
-
 use crate::pg::entry::{Arg, Args, BIGINT, BOOL, INTERVAL, REGROLE, TEXT, UUID};
 use crate::sql_function;
 use fencing_core::Error;

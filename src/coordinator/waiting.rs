@@ -38,7 +38,7 @@ pub fn define_settings() {
 /// Waits until the request is granted or time is up, and says what became of it.
 pub fn wait(request: &mut Request, wait: Span) -> Result<Attempt, Error> {
     let deadline = Deadline::after(wait.min(Span::from(MAX_WAIT_MS.get()) * 1000));
-    let _client = ClientWatch::begin();
+    let _client = (!mutant::without("client_watch")).then(ClientWatch::begin);
     let turn = Tag::turn(request.lease.hash);
     // Who holds what others may wait for must not stand in a queue: a writer might be the one to pay
     // for the deadlock. It looks from aside, and gets the lease when nobody queues.
@@ -58,7 +58,8 @@ pub fn wait(request: &mut Request, wait: Span) -> Result<Attempt, Error> {
 }
 
 fn holds_something() -> bool {
-    xact::full_xid_if_any().is_some() || transaction::with(|t| t.fences.any_held())
+    let something = xact::full_xid_if_any().is_some() || transaction::with(|t| t.fences.any_held());
+    something && !mutant::without("aside")
 }
 
 /// Asks again and again.
@@ -84,7 +85,7 @@ fn poll(request: &mut Request, deadline: Deadline) -> Result<Attempt, Error> {
         }
         let until = match outcome {
             Attempt::Blocked { writing: true, .. } if may_queue => {
-                let _watch = DeadlockWatch::begin();
+                let _watch = (!mutant::without("deadlock_watch")).then(DeadlockWatch::begin);
                 let waited = lock_until(&fence, Mode::Exclusive, deadline);
                 queued = waited == Waited::Locked;
                 may_queue = waited != Waited::Deadlock;

@@ -34,9 +34,7 @@ type Answer = (sql::Grant, Duration);
 
 /// Asks in a thread of its own.
 fn ask(mut session: Client, wait: &str) -> JoinHandle<(Client, Result<Answer, String>)> {
-    let sql = format!(
-        "SELECT status, token, blocked_by FROM fencing.acquire('jobs', 'k', 'x', wait => '{wait}')"
-    );
+    let sql = format!("SELECT status, token, blocked_by FROM fencing.acquire('jobs', 'k', 'x', wait => '{wait}')");
     spawn(move || {
         let since = Instant::now();
         let row = session.query_one(&sql, &[]);
@@ -61,7 +59,8 @@ fn line_up(cluster: &Cluster, session: &mut Client, count: usize) -> Receiver<(u
         let tell = tell.clone();
         spawn(move || {
             let acquire = "SELECT status, token, blocked_by FROM fencing.acquire('jobs', 'k', 'x', wait => '30 s')";
-            let token = sql::grant(&waiter.query_one(acquire, &[]).unwrap_or_else(|e| panic!("{}", sql::describe(&e)))).granted();
+            let token = sql::grant(&waiter.query_one(acquire, &[]).unwrap_or_else(|e| panic!("{}", sql::describe(&e))))
+                .granted();
             let granted = Instant::now();
             waiter.run(&format!("SELECT fencing.release({token})"));
             let _ = tell.send((n, token, granted, Instant::now()));
