@@ -175,7 +175,7 @@ impl DeadlockWatch {
         unsafe {
             let id = DEADLOCK_WATCH.get().unwrap_or_else(|| RegisterTimeout(USER_TIMEOUT, look_for_deadlock));
             DEADLOCK_WATCH.set(Some(id));
-            let period = (pg_sys::DeadlockTimeout / 2).max(10);
+            let period = (pg_sys::DeadlockTimeout / 2).clamp(10, 500);
             enable_timeout_every(id, super::raw::GetCurrentTimestamp() + Span::from(period) * 1000, period);
             DeadlockWatch(id)
         }
