@@ -33,7 +33,7 @@ CREATE FUNCTION fencing.acquire(
     OUT expires_at timestamptz, OUT trust_for interval, OUT holder text, OUT retry_after interval, OUT blocked_by integer[])
     RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_acquire';
 COMMENT ON FUNCTION fencing.acquire(text, text, text, interval, interval, uuid, text, boolean) IS
-    'Asks for a lease: one row whose status is granted, held, cooling_down, blocked, closed or over. ttl: 100 ms to the namespace''s max_ttl; null takes its ttl. Runs alone (25001 in a transaction block; see fencing.acquire_in_block). Needs hold';
+    'Asks for a lease: one row whose status is granted, held, cooling_down, blocked, closed or over. ttl: 100 ms to the namespace''s max_ttl; null takes its ttl. wait: how long to wait for the grant, first come, first served, no longer than fencing.max_wait; the ttl starts at the grant. bind_session: the term also ends (session_lost) as soon as this backend is gone; behind a pooler that is the pooler''s connection. Runs alone (25001 in a transaction block; see fencing.acquire_in_block). Needs hold';
 
 CREATE FUNCTION fencing.renew(
     token bigint, ttl interval DEFAULT NULL,
@@ -53,7 +53,7 @@ CREATE FUNCTION fencing.inspect(
     OUT expires_at timestamptz, OUT remaining interval, OUT waiters integer, OUT blocked_by integer[])
     RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_inspect';
 COMMENT ON FUNCTION fencing.inspect(text, text) IS
-    'One row on a lease: state is free, held, expired, cooling_down or closed; blocked_by names the processes that stand in the way of its next acquire (0: a prepared transaction). Needs hold, observe or administer';
+    'One row on a lease: state is free, held, expired, cooling_down or closed; waiters: how many queue for it; blocked_by names the processes that stand in the way of its next acquire (0: a prepared transaction). Needs hold, observe or administer';
 
 CREATE FUNCTION fencing.check_token(token bigint, OUT status text)
     RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_check_token';

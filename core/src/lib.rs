@@ -15,6 +15,7 @@ pub mod lease;
 pub mod name;
 pub mod time;
 pub mod token;
+pub mod waiting;
 
 pub use error::{Code, Error};
 pub use token::Token;

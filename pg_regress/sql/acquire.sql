@@ -98,9 +98,6 @@ SELECT try(format('SELECT fencing.acquire(%L, %L, %L)', 'jobs', repeat(U&'\20ac'
 SELECT try(format('SELECT fencing.acquire(%L, %L, %L)', 'jobs', 'a', repeat('x', 1025)));
 SELECT try($$SELECT fencing.acquire('jobs', 'a', 'x', wait => '-1 s')$$);
 SELECT try($$SELECT fencing.acquire('jobs', 'a', 'x', wait => '1 month')$$);
--- Not yet.
-SELECT try($$SELECT fencing.acquire('jobs', 'new', 'x', wait => '1 s')$$);
-SELECT try($$SELECT fencing.acquire('jobs', 'new', 'x', bind_session => true)$$);
 -- None of that granted anything.
 SELECT state FROM fencing.inspect('jobs', 'new');
 SELECT state FROM fencing.inspect('jobs', 'ttl');

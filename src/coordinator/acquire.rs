@@ -4,19 +4,21 @@
 //! and advances the fence in the same transaction, under the fence's exclusive lock: once it has
 //! committed, nothing of an older term can commit any more (G1).
 
-use super::{required, required_bytes};
+use super::{binding, required, required_bytes, waiting};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::sequence;
+use crate::pg::session::Session;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
-use crate::pg::{clock, extension, role, text, xact};
+use crate::pg::{clock, extension, mutant, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, fence, lease, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{Grantability, Standing, grantability, standing};
+use fencing_core::name::Interval;
 use fencing_core::time::{Instant, SECOND, Span, coordinator_time, trust_for};
 use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, Token, name};
@@ -43,28 +45,36 @@ pub fn define_settings() {
     );
 }
 
-struct Request {
+pub(super) struct Request {
     namespace: Rc<Namespace>,
-    lease: LeaseId,
+    pub lease: LeaseId,
     holder: Vec<u8>,
+    asked_ttl: Option<Interval>,
     ttl: Span,
     request_id: Option<Datum>,
     purpose: Option<Vec<u8>>,
+    bind_session: bool,
     role: Oid,
     statement_start: Instant,
+    /// Whether it is first in the lease's queue: nobody else who came before it waits.
+    pub first: bool,
 }
 
 /// What became of one attempt.
-enum Attempt {
+pub(super) enum Attempt {
     Granted(Granted),
     Held {
-        by: Option<Box<Lease>>,
+        by: Option<Holder>,
         retry_after: Span,
     },
     CoolingDown {
         retry_after: Span,
     },
-    Blocked(Vec<i32>),
+    Blocked {
+        pids: Vec<i32>,
+        /// Whether these are writers, who share the fence.
+        writing: bool,
+    },
     Closed,
     Over,
     /// Others changed the lease meanwhile.
@@ -80,7 +90,14 @@ struct Grantable {
     now: Instant,
 }
 
-struct Granted {
+/// Who holds a lease.
+pub(super) struct Holder {
+    acquired_at: Instant,
+    expires_at: Instant,
+    label: Vec<u8>,
+}
+
+pub(super) struct Granted {
     token: Token,
     acquired_at: Instant,
     expires_at: Instant,
@@ -91,24 +108,59 @@ struct Granted {
 /// `acquire(namespace, key, holder, ttl, wait, request_id, purpose, bind_session)`
 pub fn acquire(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.acquire()");
-    let request = read(args)?;
+    let (mut request, wait) = read(args)?;
     require_alone()?;
     if transaction::with(|t| t.fences.holds(&request.lease)) {
         return Err(out_of_place("cannot acquire a lease under whose fence this transaction has written")
             .detail("It holds the fence as a writer; to acquire, it would have to lock itself out.")
             .hint("End the transaction first."));
     }
+    let mut outcome = attempts(&request)?;
+    if wait > 0 && outcome.may_change() {
+        outcome = waiting::wait(&mut request, wait)?;
+    }
+    Ok(answer(&request, outcome))
+}
+
+/// What becomes of the request now.
+pub(super) fn attempts(request: &Request) -> Result<Attempt, Error> {
     for _ in 0..ATTEMPTS {
-        match attempt(&request)? {
+        match attempt(request)? {
             Attempt::Again => {}
-            outcome => return Ok(answer(&request, outcome)),
+            outcome => return Ok(outcome),
         }
     }
     // Others were faster every time.
-    Ok(answer(&request, Attempt::Held { by: None, retry_after: SOON }))
+    Ok(Attempt::Held { by: None, retry_after: SOON })
 }
 
-fn read(args: &Args) -> Result<Request, Error> {
+impl Attempt {
+    /// Whether time may change it.
+    pub(super) fn may_change(&self) -> bool {
+        !matches!(self, Attempt::Granted(_) | Attempt::Closed | Attempt::Over)
+    }
+}
+
+impl Request {
+    /// What has changed since it was made: the namespace's policy, and what its caller may do.
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
+        let namespace = namespace::require(&self.namespace.name)?;
+        if namespace.id != self.namespace.id {
+            return Err(namespace::missing(&namespace.name));
+        }
+        namespace::require_privilege(&namespace, &[Privilege::Hold])?;
+        self.ttl = ttl_in(&namespace, self.asked_ttl)?;
+        self.namespace = namespace;
+        Ok(())
+    }
+}
+
+fn ttl_in(namespace: &Namespace, asked: Option<Interval>) -> Result<Span, Error> {
+    asked.map_or(Ok(namespace.policy.ttl), |ttl| name::check_ttl("ttl", ttl, namespace.policy.max_ttl))
+}
+
+/// The request, and how long it may wait.
+fn read(args: &Args) -> Result<(Request, Span), Error> {
     let namespace = required(args, 0, "namespace")?;
     let key = required_bytes(args, 1, "key")?;
     let holder = required_bytes(args, 2, "holder")?;
@@ -118,30 +170,24 @@ fn read(args: &Args) -> Result<Request, Error> {
     name::check_key(&key)?;
     name::check_label("holder", &holder)?;
     name::check_label("purpose", purpose.as_deref().unwrap_or_default())?;
-    if name::check_span("wait", wait)? > 0 {
-        return Err(Error::new(Code::FeatureNotSupported, "waiting for a lease is not supported yet")
-            .hint("Ask again after retry_after."));
-    }
-    if bind_session {
-        return Err(Error::new(Code::FeatureNotSupported, "binding a term to its session is not supported yet")
-            .hint("Leave bind_session at false."));
-    }
+    let wait = name::check_span("wait", wait)?;
     let namespace = namespace::require(&namespace)?;
     namespace::require_privilege(&namespace, &[Privilege::Hold])?;
-    let ttl = match args.interval(3) {
-        Some(ttl) => name::check_ttl("ttl", ttl, namespace.policy.max_ttl)?,
-        None => namespace.policy.ttl,
-    };
-    Ok(Request {
+    let asked_ttl = args.interval(3);
+    let request = Request {
         lease: LeaseId::new(namespace.id, &key),
-        namespace,
         holder,
-        ttl,
+        asked_ttl,
+        ttl: ttl_in(&namespace, asked_ttl)?,
+        namespace,
         request_id: args.raw(5),
         purpose,
+        bind_session,
         role: role::outer_user(),
         statement_start: clock::statement_start(),
-    })
+        first: false,
+    };
+    Ok((request, wait))
 }
 
 fn out_of_place(message: &str) -> Error {
@@ -174,6 +220,10 @@ fn attempt(request: &Request) -> Result<Attempt, Error> {
     if let Err(outcome) = look(request) {
         return Ok(outcome);
     }
+    // Whoever waits came before whoever doesn't.
+    if !request.first && Tag::turn(request.lease.hash).requests() > 0 && !mutant::without("turn") {
+        return Ok(Attempt::Held { by: None, retry_after: SOON });
+    }
     if !lock::try_enter_gate() {
         return Ok(Attempt::Closed);
     }
@@ -182,7 +232,7 @@ fn attempt(request: &Request) -> Result<Attempt, Error> {
     if !namespace.try_lock(Mode::Intent) {
         let blockers = namespace.in_the_way_of(Mode::Intent);
         lock::leave_gate();
-        return Ok(if blockers.is_empty() { Attempt::Again } else { Attempt::Blocked(blockers) });
+        return Ok(blocked(blockers, false));
     }
     let outcome = if fence.try_lock(Mode::Exclusive) {
         let outcome = locked(request)?;
@@ -204,8 +254,12 @@ fn who_has(fence: &Tag) -> Attempt {
     if !fence.in_the_way_of(Mode::Shared).is_empty() {
         return Attempt::Held { by: None, retry_after: SOON };
     }
-    let writers = fence.in_the_way_of(Mode::Exclusive);
-    if writers.is_empty() { Attempt::Again } else { Attempt::Blocked(writers) }
+    blocked(fence.in_the_way_of(Mode::Exclusive), true)
+}
+
+/// Whoever was in the way may have gone since.
+fn blocked(pids: Vec<i32>, writing: bool) -> Attempt {
+    if pids.is_empty() { Attempt::Again } else { Attempt::Blocked { pids, writing } }
 }
 
 /// The lease as it is now, if it can be granted; the outcome otherwise.
@@ -217,9 +271,16 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
         return Err(outcome);
     }
     match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
-        Grantability::Held { until } => Err(Attempt::Held { by: current.map(Box::new), retry_after: until - now }),
+        Grantability::Held { until } => Err(Attempt::Held { by: current.map(Holder::of), retry_after: until - now }),
         Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
         Grantability::Grantable => Ok(Grantable { open, current, now }),
+    }
+}
+
+impl Holder {
+    fn of(lease: Lease) -> Holder {
+        let record = &lease.record;
+        Holder { acquired_at: record.acquired_at, expires_at: record.expires_at, label: lease.holder }
     }
 }
 
@@ -245,8 +306,7 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
     // A renewal or release in flight decides first what becomes of the old term.
     let heartbeat = Tag::heartbeat(request.lease.hash);
     if !heartbeat.try_lock(Mode::Exclusive) {
-        let writers = heartbeat.in_the_way_of(Mode::Exclusive);
-        return Ok(if writers.is_empty() { Attempt::Again } else { Attempt::Blocked(writers) });
+        return Ok(blocked(heartbeat.in_the_way_of(Mode::Exclusive), false));
     }
     let outcome = grant(request)?;
     if !matches!(outcome, Attempt::Granted(_)) {
@@ -282,7 +342,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         ttl: request.ttl,
         now,
         expires_at,
-        session: None,
+        session: request.bind_session.then(Session::mine),
     };
     match lease::grant(&request.lease, current.as_ref(), &grant) {
         Written::Done => {}
@@ -307,6 +367,9 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         request::insert(id, request.role, &request.lease, token);
     }
     fences::acquired(request.lease.clone(), command);
+    if request.bind_session {
+        binding::bind(request.lease.clone(), token);
+    }
     // The number must never be drawn again once a client has seen it, and the client may see it
     // before the commit is on disk.
     xact::flush_wal(lsn);
@@ -363,10 +426,10 @@ fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {
         }
         Attempt::Held { by, retry_after } => {
             row[0] = status("held");
-            if let Some(lease) = by {
-                row[4] = Value::Time(lease.record.acquired_at);
-                row[5] = Value::Time(lease.record.expires_at);
-                row[7] = bytes(&lease.holder);
+            if let Some(holder) = by {
+                row[4] = Value::Time(holder.acquired_at);
+                row[5] = Value::Time(holder.expires_at);
+                row[7] = bytes(&holder.label);
             }
             row[8] = Value::Span(retry_after);
         }
@@ -374,7 +437,7 @@ fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {
             row[0] = status("cooling_down");
             row[8] = Value::Span(retry_after);
         }
-        Attempt::Blocked(pids) => {
+        Attempt::Blocked { pids, .. } => {
             row[0] = status("blocked");
             row[8] = Value::Span(SOON);
             row[9] = Value::Raw(text::array_of_int(&pids));

@@ -46,7 +46,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
         term.map_or(Value::Null, |r| Value::Time(r.acquired_at)),
         term.map_or(Value::Null, |r| Value::Time(r.expires_at)),
         term.map_or(Value::Null, |r| Value::Span((r.expires_at - now).max(0))),
-        Value::Int(0),
+        Value::Int(Tag::turn(id.hash).requests()),
         Value::Raw(text::array_of_int(&blockers)),
     ]))
 }

@@ -1,12 +1,12 @@
 //! The coordinator: namespaces, leases and tokens.
 
 mod acquire;
+mod binding;
 mod inspect;
 mod namespaces;
 mod terms;
 mod tokens;
-
-pub use acquire::define_settings;
+mod waiting;
 
 use crate::pg::entry::{Arg, Args, BIGINT, BOOL, INTERVAL, REGROLE, TEXT, UUID};
 use crate::sql_function;
@@ -33,6 +33,12 @@ sql_function!(fencing_epoch_of, [BIGINT], tokens::epoch_of);
 sql_function!(fencing_seq_of, [BIGINT], tokens::seq_of);
 sql_function!(fencing_make_token, [BIGINT, BIGINT], tokens::make_token);
 sql_function!(fencing_format_token, [BIGINT], tokens::format_token);
+
+/// Defines the settings.
+pub fn define_settings() {
+    acquire::define_settings();
+    waiting::define_settings();
+}
 
 /// A text argument that must not be NULL.
 fn required(args: &Args, n: usize, argument: &str) -> Result<String, Error> {

@@ -169,6 +169,25 @@ fn look_up() -> Oids {
     }
 }
 
+/// Whether the extension's tables are there and can be written without waiting for anybody: they are
+/// locked then until the transaction ends. Raises nothing where they are not.
+pub fn lock_for_exit() -> bool {
+    let find = || {
+        // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
+        unsafe {
+            let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
+            [c"lease", c"term", c"protocol"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
+        }
+    };
+    let relations = find();
+    let modes = [pg_sys::RowExclusiveLock, pg_sys::RowExclusiveLock, pg_sys::AccessShareLock];
+    let lock = |(oid, mode): (&Oid, u32)| {
+        // SAFETY: locks a relation, or one that is gone: as told by looking again.
+        unsafe { pg_sys::ConditionalLockRelationOid(*oid, mode as i32) }
+    };
+    !relations.contains(&Oid::INVALID) && relations.iter().zip(modes).all(lock) && find() == relations
+}
+
 /// The functions that a guard's triggers call.
 pub fn guard_functions() -> [Oid; 3] {
     let oids = oids();

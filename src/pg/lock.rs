@@ -6,6 +6,7 @@
 //! | fence     | writers of one lease                | the `acquire` that advances it |
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
+//! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
 //! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
@@ -21,6 +22,7 @@ enum Kind {
     Fence = 19501,
     Namespace = 19502,
     Heartbeat = 19503,
+    Turn = 19504,
 }
 
 /// A lock's name.
@@ -74,6 +76,11 @@ impl Tag {
         Tag::new(Kind::Heartbeat, lease_hash)
     }
 
+    /// The queue of those who wait for a lease.
+    pub fn turn(lease_hash: u64) -> Tag {
+        Tag::new(Kind::Turn, lease_hash)
+    }
+
     /// The lock of a whole namespace.
     pub fn namespace(namespace: i32) -> Tag {
         Tag::new(Kind::Namespace, fencing_core::hash::lock_hash(namespace, b""))
@@ -107,6 +114,12 @@ impl Tag {
             #[cfg(any(feature = "pg17", feature = "pg18"))]
             return super::raw::LockHeldByMe(&self.0, mode.lockmode(), false);
         }
+    }
+
+    /// How many hold it or wait for it.
+    pub fn requests(&self) -> i32 {
+        // SAFETY: a look-up in shared memory; a well-formed tag.
+        unsafe { pg_sys::LockWaiterCount(&self.0) }
     }
 
     /// Who, other than this backend, stands in the way of `mode`: process ids, 0 for a prepared

@@ -62,6 +62,11 @@ impl Cluster {
         self.dir.path().join("server.log")
     }
 
+    /// What the server has logged.
+    pub fn log_text(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
     /// Where programs may write files of their own.
     pub fn scratch(&self) -> &Path {
         self.dir.path()
