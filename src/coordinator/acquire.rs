@@ -52,6 +52,8 @@ struct Request {
     purpose: Option<Vec<u8>>,
     role: Oid,
     statement_start: Instant,
+    /// The configuration that the privilege was checked under.
+    version: u64,
 }
 
 /// What became of one attempt.
@@ -127,6 +129,7 @@ fn read(args: &Args) -> Result<Request, Error> {
             .hint("Leave bind_session at false."));
     }
     let namespace = namespace::require(&namespace)?;
+    let version = extension::configuration_version();
     namespace::require_privilege(&namespace, &[Privilege::Hold])?;
     let ttl = match args.interval(3) {
         Some(ttl) => name::check_ttl("ttl", ttl, namespace.policy.max_ttl)?,
@@ -141,6 +144,7 @@ fn read(args: &Args) -> Result<Request, Error> {
         purpose,
         role: role::outer_user(),
         statement_start: clock::statement_start(),
+        version,
     })
 }
 
@@ -261,6 +265,10 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     if namespace::require(&request.namespace.name)?.id != request.namespace.id {
         return Err(namespace::missing(&request.namespace.name));
     }
+    // The privilege may have been withdrawn as well.
+    if extension::configuration_version() != request.version {
+        namespace::require_privilege(&request.namespace, &[Privilege::Hold])?;
+    }
     let Grantable { open, current, now } = match look(request) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
@@ -289,9 +297,13 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         Written::Busy | Written::Changed => return Ok(Attempt::Again),
     }
     let command = xact::writing_command();
-    require_done(fence::advance(&request.lease, token, xid))?;
-    if let Some(previous) = &current {
-        close_previous(previous, token, now)?;
+    let (advanced, previous) = fence::advance(&request.lease, token, xid);
+    require_done(advanced)?;
+    match (&current, previous) {
+        (Some(previous), _) => close_previous(previous, token, now)?,
+        // Its row was removed; the term was closed then.
+        (None, Some(previous)) => supersede(previous, token)?,
+        (None, None) => {}
     }
     term::insert(&term::NewTerm {
         token,
@@ -337,8 +349,13 @@ fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Err
     require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 
+/// Records by which term one was superseded that is over.
+fn supersede(previous: Token, next: Token) -> Result<(), Error> {
+    term::read(previous).map_or(Ok(()), |term| require_done(term::supersede(&term, next)))
+}
+
 /// Rows that only an acquirer with the exclusive fence writes: nobody can be faster.
-fn require_done(written: Written) -> Result<(), Error> {
+pub(super) fn require_done(written: Written) -> Result<(), Error> {
     match written {
         Written::Done => Ok(()),
         Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")
