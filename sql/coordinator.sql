@@ -26,6 +26,11 @@ CREATE FUNCTION fencing.grant_namespace(name text, role regrole, privilege text)
 COMMENT ON FUNCTION fencing.grant_namespace(text, regrole, text) IS
     'Grants hold, observe or administer on a namespace to a role and its members. Needs administer';
 
+CREATE FUNCTION fencing.revoke_namespace(name text, role regrole, privilege text)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_revoke_namespace';
+COMMENT ON FUNCTION fencing.revoke_namespace(text, regrole, text) IS
+    'Withdraws hold, observe or administer on a namespace from a role. With hold, the live terms of the role and its members end as revoked, unless they may still hold by another grant. Waits for acquires in flight, within fencing.max_wait (55P03). Needs administer';
+
 CREATE FUNCTION fencing.acquire(
     namespace text, key text, holder text, ttl interval DEFAULT NULL, wait interval DEFAULT '0',
     request_id uuid DEFAULT NULL, purpose text DEFAULT NULL, bind_session boolean DEFAULT false,
@@ -59,6 +64,43 @@ CREATE FUNCTION fencing.check_token(token bigint, OUT status text)
     RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_check_token';
 COMMENT ON FUNCTION fencing.check_token(bigint) IS
     'What has become of a term: current, expired, superseded, released, revoked, session_lost, deleted, epoch_closed or unknown. Advisory: only a guard or assert_current decides';
+
+CREATE FUNCTION fencing.revoke(namespace text, key text, reason text, grace interval DEFAULT '0', OUT status text)
+    RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_revoke';
+COMMENT ON FUNCTION fencing.revoke(text, text, text, interval) IS
+    'Ends the current term of a lease, whoever holds it: revoked, or revoking while grace runs (until then its holder is asked to hand over, and renews no further), or not_held. Durable. Open transactions of the term fail at commit (LF003). Waits for a renewal, release or acquire in flight, within fencing.max_wait (55P03). Needs administer';
+
+CREATE FUNCTION fencing.request_handover(namespace text, key text)
+    RETURNS boolean LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_request_handover';
+COMMENT ON FUNCTION fencing.request_handover(text, text) IS
+    'Asks the holder of a lease to hand over: its next renewals say handover_requested. Whether anybody holds it. Runs alone (25001 in a transaction block). Needs hold or administer';
+
+CREATE FUNCTION fencing.blockers(
+    namespace text, key text,
+    OUT pid integer, OUT prepared_gid text, OUT role text, OUT application text, OUT xact_age interval)
+    RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 10 AS 'MODULE_PATHNAME', 'fencing_blockers';
+COMMENT ON FUNCTION fencing.blockers(text, text) IS
+    'The transactions that the next acquire of a lease would find in its way: of processes (role: as which it logged in) and prepared ones (by gid; age since PREPARE). Needs hold, observe or administer';
+
+CREATE FUNCTION fencing.evict(namespace text, key text, OUT pid integer, OUT prepared_gid text, OUT status text)
+    RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE ROWS 10 AS 'MODULE_PATHNAME', 'fencing_evict';
+COMMENT ON FUNCTION fencing.evict(text, text) IS
+    'Ends the sessions that stand in the way of a lease''s next acquire, and waits, within fencing.max_wait, until their locks are gone: terminated, gone (by itself), prepared (named, not ended) or still_there. Only of a lease that nobody holds (55006). Needs administer';
+
+CREATE FUNCTION fencing.drop_lease(namespace text, key text, OUT status text)
+    RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_drop_lease';
+COMMENT ON FUNCTION fencing.drop_lease(text, text) IS
+    'Removes a lease, held or not, and ends its term: deleted, or blocked by open writers or whoever changes it, or unknown where there is none. Never waits. Its fence stays: later tokens are higher. Durable. Needs administer';
+
+CREATE FUNCTION fencing.purge_leases(idle_for interval)
+    RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_purge_leases';
+COMMENT ON FUNCTION fencing.purge_leases(interval) IS
+    'Removes leases that have been over for at least idle_for and are kept back by no min_hold or cool_down, in every namespace that the caller administers; skips what is locked. How many. Fences and terms stay';
+
+CREATE FUNCTION fencing.report(token bigint, kind text, detail jsonb)
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_report';
+COMMENT ON FUNCTION fencing.report(bigint, text, jsonb) IS
+    'Records what a holder or an operator knows of a term, such as renewal_indeterminate or worker_stopped, in fencing.event. kind: [a-z0-9][a-z0-9_.-]{0,62}; detail: at most 8192 bytes, without secrets. For the term''s role, its members, and administer';
 
 CREATE FUNCTION fencing.epoch_of(token bigint)
     RETURNS bigint LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_epoch_of';

@@ -154,7 +154,7 @@ COMMENT ON COLUMN fencing.term.last_renewed_at IS 'Last accepted renewal; writte
 COMMENT ON COLUMN fencing.term.expires_at IS 'When it ran out; written when the term ends (until then: lease.expires_at)';
 COMMENT ON COLUMN fencing.term.ended_at IS 'When it ended';
 COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted or session_lost';
-COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it; null for expiry';
+COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry';
 COMMENT ON COLUMN fencing.term.end_observed_at IS 'When the coordinator saw that it had ended';
 COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the next term of the lease';
 
@@ -214,6 +214,7 @@ CREATE TABLE fencing.event (
     token     bigint,
     actor     oid NOT NULL,
     detail    jsonb,
+    reported  boolean NOT NULL,
     CONSTRAINT event_pkey PRIMARY KEY (id)
 );
 COMMENT ON TABLE fencing.event IS 'What happened, for people: detail that may be purged. No decision reads it';
@@ -225,6 +226,7 @@ COMMENT ON COLUMN fencing.event.key IS 'The lease''s key, where it is about one'
 COMMENT ON COLUMN fencing.event.token IS 'Token of the term, where it is about one';
 COMMENT ON COLUMN fencing.event.actor IS 'Role that did it';
 COMMENT ON COLUMN fencing.event.detail IS 'More about it';
+COMMENT ON COLUMN fencing.event.reported IS 'Whether its actor says so, by report(); else the extension itself saw or did it';
 
 -- Tables are remembered by name: a copy that is renamed into a guarded table's place has no guard.
 CREATE TABLE fencing.guarded (
@@ -250,7 +252,9 @@ COMMENT ON SEQUENCE fencing.term_seq IS 'Sequence numbers of tokens';
 
 SELECT pg_catalog.pg_extension_config_dump('fencing.namespace', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.namespace_id_seq', '');
-SELECT pg_catalog.pg_extension_config_dump('fencing.member', '');
+-- A role is dumped by its name, but one that was dropped by its number, which elsewhere is another role's.
+SELECT pg_catalog.pg_extension_config_dump('fencing.member',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid OPERATOR(pg_catalog.=) member.role)');
 SELECT pg_catalog.pg_extension_config_dump('fencing.lease', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.fence', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term', '');

@@ -112,6 +112,8 @@ codes! {
     FeatureNotSupported = "0A000", "feature_not_supported", None;
     /// The library and the database's own tables disagree.
     NotInPrerequisiteState = "55000", "object_not_in_prerequisite_state", None;
+    /// A lease is held, where that is in the way.
+    ObjectInUse = "55006", "object_in_use", None;
     /// A lock was not to be had in time.
     LockNotAvailable = "55P03", "lock_not_available", None;
 }

@@ -108,6 +108,20 @@ impl Record {
         self.ended.or(announced).or(self.session_gone.then_some(EndReason::SessionLost))
     }
 
+    /// Whether a guard still lets the term write: it has neither ended for good nor run out, unless
+    /// running out alone stops nobody.
+    pub fn may_write(&self, on_expiry: ExpiryRule, now: Instant) -> bool {
+        self.ended_for_good(now).is_none() && (on_expiry == ExpiryRule::AcceptUntilSuperseded || now < self.expires_at)
+    }
+
+    /// How and when the term ends where its lease's row is removed: by that, if it could still write.
+    pub fn end_by_removal(&self, on_expiry: ExpiryRule, now: Instant) -> (EndReason, Instant) {
+        match self.end(now) {
+            Some(reason) if !self.may_write(on_expiry, now) => (reason, self.end_time(now)),
+            _ => (EndReason::Deleted, now),
+        }
+    }
+
     /// When a term ended that is over, as far as that is known: a backend's end is only seen.
     pub fn end_time(&self, now: Instant) -> Instant {
         let unrecorded = match self.end(now) {
@@ -146,6 +160,8 @@ pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> G
         Some(EndReason::SessionLost) if record.ended.is_none() && policy.cool_down > 0 => {
             record.expires_at.saturating_add(policy.cool_down)
         }
+        // Its holder may have let it run out before: what was grantable then stays so.
+        Some(EndReason::Revoked) if record.ended.is_none() => record.expires_at.saturating_add(policy.cool_down),
         Some(EndReason::Expired | EndReason::Revoked | EndReason::SessionLost) => {
             record.end_time(now).saturating_add(policy.cool_down)
         }
@@ -235,7 +251,7 @@ pub fn standing(term: Option<&Term>, lease: Option<&Record>, epoch: i64, now: In
         return Standing::EpochClosed;
     }
     match lease {
-        None => Standing::Deleted,
+        None => term.ended.unwrap_or(EndReason::Deleted).into(),
         Some(record) if record.token != term.token => Standing::Superseded,
         Some(record) => record.end(now).map_or(Standing::Current, Standing::from),
     }
@@ -343,7 +359,31 @@ mod tests {
     fn never_issued_dropped_and_of_another_epoch() {
         assert_eq!(standing(None, Some(&held()), 7, 100), Standing::Unknown);
         assert_eq!(standing(Some(&term(None, false)), None, 7, 100), Standing::Deleted);
+        // Removed after it had run out, as its record says.
+        assert_eq!(standing(Some(&term(Some(EndReason::Expired), false)), None, 7, 100), Standing::Expired);
         assert_eq!(standing(Some(&term(None, false)), Some(&held()), 8, 100), Standing::EpochClosed);
+    }
+
+    #[test]
+    fn removal_ends_what_could_still_write() {
+        use ExpiryRule::{AcceptUntilSuperseded as Accept, Reject};
+        let announced = Record { revoke_at: 125, expires_at: 120, ..held() };
+        let gone = Record { session_gone: true, ..held() };
+        let released = ended(EndReason::Released, 110);
+        for (record, rule, now, may_write, end) in [
+            (held(), Reject, 129, true, (EndReason::Deleted, 129)),
+            (held(), Reject, 130, false, (EndReason::Expired, 130)),
+            (held(), Accept, 150, true, (EndReason::Deleted, 150)),
+            (released, Accept, 115, false, (EndReason::Released, 110)),
+            (announced, Accept, 124, true, (EndReason::Deleted, 124)),
+            (announced, Reject, 124, false, (EndReason::Expired, 120)),
+            (announced, Accept, 125, false, (EndReason::Revoked, 125)),
+            (gone, Reject, 129, false, (EndReason::SessionLost, 129)),
+            (gone, Accept, 150, false, (EndReason::Expired, 130)),
+        ] {
+            assert_eq!(record.may_write(rule, now), may_write, "{record:?} {rule:?} {now}");
+            assert_eq!(record.end_by_removal(rule, now), end, "{record:?} {rule:?} {now}");
+        }
     }
 
     #[test]
@@ -389,10 +429,11 @@ mod tests {
         fn grantability_only_grows_with_time(
             end in any_end(), acquired in 0i64..1000, ttl in 1i64..1000, min_hold in 0i64..1000,
             cool_down in 0i64..1000, now in 0i64..4000, later in 0i64..4000,
+            revoke_at in prop_oneof![Just(NEVER), 0i64..3000],
         ) {
             let record = Record {
                 ended: end, ended_at: end.map(|_| acquired), acquired_at: acquired, renewed_at: acquired,
-                expires_at: acquired + ttl, ..held()
+                expires_at: (acquired + ttl).min(revoke_at), revoke_at, ..held()
             };
             let policy = Policy { min_hold, cool_down, ..POLICY };
             if grantability(Some(&record), &policy, now) == Grantability::Grantable {

@@ -41,6 +41,36 @@ pub fn check_label(argument: &str, label: &[u8]) -> Result<(), Error> {
         .detail(format!("It has {} bytes; at most {MAX_LABEL} are kept.", label.len())))
 }
 
+/// Why somebody did what others will ask about: a label that is not blank.
+pub fn check_reason(reason: &str) -> Result<(), Error> {
+    if reason.trim().is_empty() {
+        return Err(Error::new(Code::InvalidParameter, "argument \"reason\" must not be blank")
+            .detail("It is recorded: people will want to know why."));
+    }
+    check_label("reason", reason.as_bytes())
+}
+
+/// What a holder or an operator calls its own evidence: as a namespace is called.
+pub fn check_kind(kind: &str) -> Result<(), Error> {
+    check_namespace(kind).map_err(|error| Error {
+        message: format!("invalid kind \"{kind}\""),
+        detail: error.detail.map(|detail| detail.replace("A namespace's name", "A kind of evidence")),
+        ..error
+    })
+}
+
+/// Longest detail of evidence, in bytes as jsonb.
+pub const MAX_DETAIL: usize = 8192;
+
+/// The detail of evidence, of this many bytes.
+pub fn check_detail(bytes: usize) -> Result<(), Error> {
+    if bytes <= MAX_DETAIL {
+        return Ok(());
+    }
+    Err(Error::new(Code::InvalidParameter, "argument \"detail\" is too long")
+        .detail(format!("It has {bytes} bytes; at most {MAX_DETAIL} are kept.")))
+}
+
 /// Longest duration.
 pub const LONGEST: Span = 10_000 * DAY;
 
@@ -101,6 +131,20 @@ mod tests {
         for bad in ["", "Jobs", "_x", "-x", ".x", "a b", "ä", &"x".repeat(64)] {
             assert_eq!(check_namespace(bad).unwrap_err().code, Code::InvalidParameter, "{bad}");
         }
+    }
+
+    #[test]
+    fn kinds_and_reasons() {
+        assert!(check_kind("worker_stopped").is_ok());
+        let error = check_kind("Worker stopped").unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), (Code::InvalidParameter, "invalid kind \"Worker stopped\""));
+        assert!(error.detail.is_some_and(|detail| detail.starts_with("A kind of evidence has 1 to 63 characters")));
+        assert!(check_reason("repair").is_ok());
+        for bad in ["", " \t\n", &"x".repeat(MAX_LABEL + 1)] {
+            assert_eq!(check_reason(bad).unwrap_err().code, Code::InvalidParameter, "{bad}");
+        }
+        assert!(check_detail(MAX_DETAIL).is_ok());
+        assert_eq!(check_detail(MAX_DETAIL + 1).unwrap_err().code, Code::InvalidParameter);
     }
 
     #[test]

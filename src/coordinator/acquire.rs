@@ -56,6 +56,8 @@ pub(super) struct Request {
     bind_session: bool,
     role: Oid,
     statement_start: Instant,
+    /// The configuration that the privilege was checked under.
+    version: u64,
     /// Whether it is first in the lease's queue: nobody else who came before it waits.
     pub first: bool,
 }
@@ -145,6 +147,7 @@ impl Request {
     /// What has changed since it was made: the namespace's policy, and what its caller may do.
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
         let namespace = namespace::require(&self.namespace.name)?;
+        self.version = extension::configuration_version();
         if namespace.id != self.namespace.id {
             return Err(namespace::missing(&namespace.name));
         }
@@ -172,6 +175,7 @@ fn read(args: &Args) -> Result<(Request, Span), Error> {
     name::check_label("purpose", purpose.as_deref().unwrap_or_default())?;
     let wait = name::check_span("wait", wait)?;
     let namespace = namespace::require(&namespace)?;
+    let version = extension::configuration_version();
     namespace::require_privilege(&namespace, &[Privilege::Hold])?;
     let asked_ttl = args.interval(3);
     let request = Request {
@@ -186,6 +190,7 @@ fn read(args: &Args) -> Result<(Request, Span), Error> {
         role: role::outer_user(),
         statement_start: clock::statement_start(),
         first: false,
+        version,
     };
     Ok((request, wait))
 }
@@ -321,6 +326,10 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     if namespace::require(&request.namespace.name)?.id != request.namespace.id {
         return Err(namespace::missing(&request.namespace.name));
     }
+    // The privilege may have been withdrawn as well.
+    if extension::configuration_version() != request.version {
+        namespace::require_privilege(&request.namespace, &[Privilege::Hold])?;
+    }
     let Grantable { open, current, now } = match look(request) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
@@ -349,9 +358,13 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         Written::Busy | Written::Changed => return Ok(Attempt::Again),
     }
     let command = xact::writing_command();
-    require_done(fence::advance(&request.lease, token, xid))?;
-    if let Some(previous) = &current {
-        close_previous(previous, token, now)?;
+    let (advanced, previous) = fence::advance(&request.lease, token, xid);
+    require_done(advanced)?;
+    match (&current, previous) {
+        (Some(previous), _) => close_previous(previous, token, now)?,
+        // Its row was removed; the term was closed then.
+        (None, Some(previous)) => supersede(previous, token)?,
+        (None, None) => {}
     }
     term::insert(&term::NewTerm {
         token,
@@ -400,8 +413,13 @@ fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Err
     require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 
+/// Records by which term one was superseded that is over.
+fn supersede(previous: Token, next: Token) -> Result<(), Error> {
+    term::read(previous).map_or(Ok(()), |term| require_done(term::supersede(&term, next)))
+}
+
 /// Rows that only an acquirer with the exclusive fence writes: nobody can be faster.
-fn require_done(written: Written) -> Result<(), Error> {
+pub(super) fn require_done(written: Written) -> Result<(), Error> {
     match written {
         Written::Done => Ok(()),
         Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")

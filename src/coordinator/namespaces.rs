@@ -1,5 +1,6 @@
 //! Namespaces: creating, changing, dropping, granting.
 
+use super::drop::remove;
 use super::required;
 use crate::epoch;
 use crate::pg::entry::{Answer, Args};
@@ -12,6 +13,7 @@ use fencing_core::definition::Definition;
 use fencing_core::lease::Policy;
 use fencing_core::name::{self, Interval};
 use fencing_core::{Code, Error};
+use pgrx::pg_sys::Oid;
 
 /// `create_namespace(name, ttl, max_ttl, on_expiry, min_hold, cool_down, ephemeral, notify)`
 pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
@@ -121,7 +123,7 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
         return in_use(format!("Lease \"{}\" is held.", id.describe(&name)), "Release its leases first.");
     }
     for (id, lease) in &leases {
-        if lease::remove(lease) != Written::Done {
+        if remove(lease, namespace.policy.on_expiry, now)? != Written::Done {
             return in_use(format!("Lease \"{}\" is being changed.", id.describe(&name)), "Try again.");
         }
     }
@@ -139,18 +141,24 @@ fn guarded_table(namespace: &str) -> Option<String> {
 /// `grant_namespace(name, role, privilege)`
 pub fn grant(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.grant_namespace()");
-    let name = required(args, 0, "name")?;
-    let role = args.oid(1).ok_or_else(|| Error::null("role"))?;
-    let privilege = required(args, 2, "privilege")?;
-    let Some(privilege) = Privilege::parse(&privilege) else {
-        return Err(Error::new(Code::InvalidParameter, format!("unknown privilege \"{privilege}\""))
-            .detail("The privileges on a namespace are hold, observe and administer."));
-    };
+    let (name, role, privilege) = read_grant(args)?;
     if !role::exists(role) {
-        return Err(Error::new(Code::UndefinedObject, format!("role with OID {} does not exist", role.to_u32())));
+        return Err(role::missing(role));
     }
     let namespace = namespace::require(&name)?;
     namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     namespace::grant(namespace.id, role, privilege);
     Ok(Answer::Void)
+}
+
+/// Name of the namespace, role and privilege.
+pub fn read_grant(args: &Args) -> Result<(String, Oid, Privilege), Error> {
+    let name = required(args, 0, "name")?;
+    let role = args.oid(1).ok_or_else(|| Error::null("role"))?;
+    let privilege = required(args, 2, "privilege")?;
+    let Some(parsed) = Privilege::parse(&privilege) else {
+        return Err(Error::new(Code::InvalidParameter, format!("unknown privilege \"{privilege}\""))
+            .detail("The privileges on a namespace are hold, observe and administer."));
+    };
+    Ok((name, role, parsed))
 }

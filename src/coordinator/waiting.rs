@@ -35,9 +35,14 @@ pub fn define_settings() {
     );
 }
 
+/// `fencing.max_wait`
+pub fn max_wait() -> Span {
+    Span::from(MAX_WAIT_MS.get()) * 1000
+}
+
 /// Waits until the request is granted or time is up, and says what became of it.
 pub fn wait(request: &mut Request, wait: Span) -> Result<Attempt, Error> {
-    let deadline = Deadline::after(wait.min(Span::from(MAX_WAIT_MS.get()) * 1000));
+    let deadline = Deadline::after(wait.min(max_wait()));
     let _client = (!mutant::without("client_watch")).then(ClientWatch::begin);
     let turn = Tag::turn(request.lease.hash);
     // Who holds what others may wait for must not stand in a queue: a writer might be the one to pay

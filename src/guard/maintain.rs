@@ -11,11 +11,7 @@ use fencing_core::{Code, Error, name};
 pub fn maintain(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.maintain()");
     let reason = args.string(0).ok_or_else(|| Error::null("reason"))?;
-    if reason.trim().is_empty() {
-        return Err(Error::new(Code::InvalidParameter, "argument \"reason\" must not be blank")
-            .detail("It is recorded: people will want to know why the guards were passed."));
-    }
-    name::check_label("reason", reason.as_bytes())?;
+    name::check_reason(&reason)?;
     require_superuser()?;
     if without_effect("maintain", "BEGIN first.") {
         return Ok(Answer::Void);

@@ -3,11 +3,15 @@
 use fencing_core::time::Instant;
 use pgrx::pg_sys;
 
-/// The server's clock, read now.
+/// The coordinator's time, read now.
 pub fn now() -> Instant {
+    server() + offset()
+}
+
+/// The server's own clock, which transactions are dated by.
+pub fn server() -> Instant {
     // SAFETY: reads the system clock.
-    let clock = unsafe { super::raw::GetCurrentTimestamp() };
-    clock + offset()
+    unsafe { super::raw::GetCurrentTimestamp() }
 }
 
 /// When the client's statement reached the server.

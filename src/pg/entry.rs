@@ -198,6 +198,8 @@ pub const NAMES: Arg = Arg::Of(pg_sys::NAMEARRAYOID);
 pub const INTERVAL: Arg = Arg::Of(pg_sys::INTERVALOID);
 /// boolean
 pub const BOOL: Arg = Arg::Of(pg_sys::BOOLOID);
+/// jsonb
+pub const JSONB: Arg = Arg::Of(pg_sys::JSONBOID);
 /// uuid
 pub const UUID: Arg = Arg::Of(pg_sys::UUIDOID);
 /// regclass

@@ -149,7 +149,7 @@ impl Tag {
         pids
     }
 
-    fn conflicts(&self, mode: Mode) -> Vec<pg_sys::VirtualTransactionId> {
+    pub(super) fn conflicts(&self, mode: Mode) -> Vec<pg_sys::VirtualTransactionId> {
         let mut count = 0;
         // SAFETY: the result is an array of `count` entries in the current memory context.
         unsafe {
@@ -183,17 +183,17 @@ unsafe extern "C-unwind" {
 }
 
 #[cfg(any(feature = "pg15", feature = "pg16"))]
-fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
+pub(super) fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
     vxid.backendId
 }
 #[cfg(any(feature = "pg17", feature = "pg18"))]
-fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
+pub(super) fn number_of(vxid: &pg_sys::VirtualTransactionId) -> i32 {
     vxid.procNumber
 }
 
 /// The process that runs a virtual transaction; `None` if none does (any more). A prepared
 /// transaction keeps the number of the process that prepared it, which has gone on to others.
-fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
+pub(super) fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     // SAFETY: a look-up in shared memory that takes and drops its own lock and can't raise; entries
     // are never unmapped.

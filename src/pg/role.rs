@@ -1,5 +1,6 @@
 //! Roles: who asks.
 
+use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
 
 /// The role that the session acts as: of login or SET ROLE, whatever SECURITY DEFINER function it
@@ -21,10 +22,11 @@ pub fn is_superuser(role: Oid) -> bool {
     unsafe { pg_sys::superuser_arg(role) }
 }
 
-/// Whether `member` is `role` or a member of it; superusers are members of every role.
+/// Whether `member` is `role`, or has its privileges as a member; superusers have those of every role.
+/// Who must SET ROLE first (NOINHERIT) or may not even that counts only once it has.
 pub fn is_member(member: Oid, role: Oid) -> bool {
     // SAFETY: a catalog look-up inside a transaction.
-    member == role || unsafe { pg_sys::is_member_of_role(member, role) }
+    member == role || unsafe { pg_sys::has_privs_of_role(member, role) }
 }
 
 /// Whether there is such a role.
@@ -39,6 +41,19 @@ pub fn exists(role: Oid) -> bool {
             0.into(),
         )
     }
+}
+
+/// 42704
+pub fn missing(role: Oid) -> Error {
+    Error::new(Code::UndefinedObject, format!("role with OID {} does not exist", role.to_u32()))
+}
+
+/// A role's name; a role that was dropped has none.
+pub fn name_if_any(role: Oid) -> Option<String> {
+    // SAFETY: a catalog look-up that gives null for an unknown role.
+    let name = unsafe { pg_sys::GetUserNameFromId(role, true) };
+    // SAFETY: NUL-terminated where it is not null.
+    (!name.is_null()).then(|| super::text::from_server(unsafe { std::ffi::CStr::from_ptr(name) }.to_bytes()))
 }
 
 /// A role's name.

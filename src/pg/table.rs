@@ -4,7 +4,7 @@
 use super::glance::Place;
 use super::snapshot::Latest;
 use super::value::{Key, Value, scan_keys};
-use super::{raw, text, xact};
+use super::{memory, raw, text, xact};
 use fencing_core::name::Interval;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::ops::ControlFlow;
@@ -267,6 +267,17 @@ impl Table {
             ControlFlow::Continue(())
         });
         rows
+    }
+
+    /// Visits them one by one. Of what `visit` reads of a row nothing stays in memory but what it
+    /// copied for itself.
+    pub fn each(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest, mut visit: impl FnMut(&Row)) {
+        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
+            memory::transient(|| visit(&row));
+            // SAFETY: a copy, which nobody refers to any more.
+            unsafe { pg_sys::heap_freetuple(row.tuple) };
+            ControlFlow::Continue(())
+        });
     }
 
     fn walk(

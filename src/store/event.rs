@@ -6,6 +6,7 @@ use crate::pg::table::{Access, Table};
 use crate::pg::value::Value;
 use crate::pg::{clock, entry, role, sequence, text};
 use fencing_core::{Code, Error, Token, json};
+use pgrx::pg_sys::Datum;
 
 /// An event to be recorded. Who did it, and when, adds itself.
 #[expect(missing_docs, reason = "named as the columns are")]
@@ -19,6 +20,17 @@ pub struct Event<'a> {
 
 /// Records an event in this transaction, which takes it along if it is rolled back.
 pub fn record(event: &Event) {
+    let detail =
+        if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) };
+    insert(event, detail, false);
+}
+
+/// Records what somebody says, with a `jsonb` of its own for detail.
+pub fn record_report(event: &Event, detail: Datum) {
+    insert(event, Value::Raw(detail), true);
+}
+
+fn insert(event: &Event, detail: Value, reported: bool) {
     let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
         entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
     };
@@ -30,6 +42,7 @@ pub fn record(event: &Event) {
         event.lease.map_or(Value::Null, |lease| Value::Text(&lease.key)),
         event.token.map_or(Value::Null, |token| Value::BigInt(token.to_bigint())),
         Value::Oid(role::outer_user()),
-        if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) },
+        detail,
+        Value::Bool(reported),
     ]);
 }

@@ -31,13 +31,14 @@ pub fn read_latest(lease: &LeaseId) -> Option<Fence> {
     find(&Table::open(oids().fence, Access::Read), lease, Read::Latest(&Latest::take()))
 }
 
-/// Raises the fence to `token`. Under its exclusive lock.
-pub fn advance(lease: &LeaseId, to: Token, xid: u64) -> Written {
+/// Raises the fence to `token`, under its exclusive lock; gives what it was before.
+pub fn advance(lease: &LeaseId, to: Token, xid: u64) -> (Written, Option<Token>) {
     let table = Table::open(oids().fence, Access::Write);
     match find(&table, lease, Read::Locked) {
         Some(fence) => {
             debug_assert!(fence.token < to);
-            table.update(&fence.row, &[(3, Value::BigInt(to.to_bigint())), (4, Value::Xid8(xid))])
+            let written = table.update(&fence.row, &[(3, Value::BigInt(to.to_bigint())), (4, Value::Xid8(xid))]);
+            (written, Some(fence.token))
         }
         None => {
             table.insert(&[
@@ -46,7 +47,7 @@ pub fn advance(lease: &LeaseId, to: Token, xid: u64) -> Written {
                 Value::BigInt(to.to_bigint()),
                 Value::Xid8(xid),
             ]);
-            Written::Done
+            (Written::Done, None)
         }
     }
 }

@@ -65,6 +65,14 @@ pub fn all(namespace: i32) -> Vec<(LeaseId, Lease)> {
     rows.into_iter().map(|row| (LeaseId::new(namespace, &row.text(11)), from_row(row))).collect()
 }
 
+/// Visits every lease of a namespace, as of now; `visit` may write.
+pub fn each(namespace: i32, mut visit: impl FnMut(LeaseId, Record, Oid)) {
+    let table = Table::open(oids().lease, Access::Read);
+    table.each(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take(), |row| {
+        visit(LeaseId::new(namespace, &row.text(11)), record(row), row.oid(2));
+    });
+}
+
 fn key_of(lease: &LeaseId) -> [(i16, Key<'_>); 2] {
     [(1, Key::Int(lease.namespace)), (11, Key::Text(&lease.key))]
 }
@@ -253,6 +261,17 @@ pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
 /// Records an end.
 pub fn end(lease: &Lease, reason: EndReason, now: Instant) -> Written {
     table().update(&lease.row, &[(12, Value::Text(reason.as_str().as_bytes())), (15, Value::Time(now))])
+}
+
+/// Announces that the term will be revoked.
+pub fn announce_revocation(lease: &Lease, revoke_at: Instant) -> Written {
+    let expires_at = lease.record.expires_at.min(revoke_at);
+    table().update(&lease.row, &[(7, Value::Time(expires_at)), (8, Value::Time(revoke_at)), (16, Value::Bool(true))])
+}
+
+/// Asks the holder to hand over.
+pub fn request_handover(lease: &Lease) -> Written {
+    table().update(&lease.row, &[(16, Value::Bool(true))])
 }
 
 /// Removes the row.

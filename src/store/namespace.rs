@@ -129,6 +129,12 @@ pub fn by_id(id: i32) -> Option<Rc<Namespace>> {
     by_name(&String::from_utf8_lossy(&row.text(2)))
 }
 
+/// Every namespace.
+pub fn all() -> Vec<Rc<Namespace>> {
+    let rows = Table::open(oids().namespace, Access::Read).all(oids().namespace_pkey, &[], &Latest::take());
+    rows.iter().filter_map(|row| by_name(&String::from_utf8_lossy(&row.text(2)))).collect()
+}
+
 /// Keeps others from creating, altering or dropping namespaces until this transaction ends.
 pub fn serialize() {
     drop(Table::open(oids().namespace, Access::Serialize));
@@ -210,9 +216,18 @@ pub fn grant(namespace: i32, role: Oid, privilege: Privilege) {
     }
 }
 
-/// Whether the caller has one of these privileges: itself, or as a member of a role that has.
-pub fn permits(namespace: &Namespace, any_of: &[Privilege]) -> bool {
-    let user = role::outer_user();
+/// Takes a privilege from `role`, and tells every backend: whether it had it itself.
+pub fn withdraw(namespace: i32, role: Oid, privilege: Privilege) -> bool {
+    let table = Table::open(oids().member, Access::Serialize);
+    let keys = [(1, Key::Int(namespace)), (2, Key::Oid(role)), (3, Key::Text(privilege.as_str().as_bytes()))];
+    let row = table.find(oids().member_pkey, &keys, Read::Latest(&Latest::take()));
+    let withdrawn = row.is_some_and(|row| table.delete(&row) == Written::Done);
+    extension::announce_change(oids().member);
+    withdrawn
+}
+
+/// Whether `user` has one of these privileges: itself, or as a member of a role that has.
+pub fn permits(namespace: &Namespace, user: Oid, any_of: &[Privilege]) -> bool {
     role::is_superuser(user) || {
         let table = Table::open(oids().member, Access::Read);
         table.all(oids().member_pkey, &[(1, Key::Int(namespace.id))], &Latest::take()).iter().any(|row| {
@@ -224,7 +239,7 @@ pub fn permits(namespace: &Namespace, any_of: &[Privilege]) -> bool {
 
 /// As [`permits`], or 42501.
 pub fn require_privilege(namespace: &Namespace, any_of: &[Privilege]) -> Result<(), Error> {
-    if permits(namespace, any_of) {
+    if permits(namespace, role::outer_user(), any_of) {
         return Ok(());
     }
     let needed: Vec<_> = any_of.iter().map(|p| p.as_str()).collect();

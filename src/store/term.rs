@@ -114,6 +114,16 @@ pub fn insert(term: &NewTerm) {
     ]);
 }
 
+/// Records by which term one was superseded that was closed before.
+pub fn supersede(term: &Term, by: Token) -> Written {
+    Table::open(oids().term, Access::Write).update(&term.row, &[(17, Value::BigInt(by.to_bigint()))])
+}
+
+/// Records who has announced that the term will be revoked.
+pub fn announce_revocation(term: &Term, by: Oid) -> Written {
+    Table::open(oids().term, Access::Write).update(&term.row, &[(15, Value::Oid(by))])
+}
+
 /// Records what the heartbeat row knew when the term ended, how it ended, and by whom it was
 /// superseded, as far as that is not recorded yet.
 pub fn close(term: &Term, last: &lease::Record, end: Option<&End>, superseded_by: Option<Token>) -> Written {
@@ -121,7 +131,10 @@ pub fn close(term: &Term, last: &lease::Record, end: Option<&End>, superseded_by
     if let Some(end) = end.filter(|_| term.record.ended.is_none()) {
         changes.push((13, Value::Time(end.at)));
         changes.push((14, Value::Text(end.reason.as_str().as_bytes())));
-        changes.push((15, end.by.map_or(Value::Null, Value::Oid)));
+        // Of a revocation that was announced, who announced it is recorded already.
+        if end.by.is_some() || end.reason != EndReason::Revoked {
+            changes.push((15, end.by.map_or(Value::Null, Value::Oid)));
+        }
         changes.push((16, Value::Time(end.observed_at)));
     }
     if let Some(next) = superseded_by {
