@@ -1,6 +1,8 @@
 //! The coordinator: namespaces, leases and tokens.
 
 mod acquire;
+mod announce;
+mod batch;
 mod inspect;
 mod namespaces;
 mod terms;
@@ -8,7 +10,7 @@ mod tokens;
 
 pub use acquire::define_settings;
 
-use crate::pg::entry::{Arg, Args, BIGINT, BOOL, INTERVAL, REGROLE, TEXT, UUID};
+use crate::pg::entry::{Arg, Args, BIGINT, BIGINTS, BOOL, INTERVAL, REGROLE, TEXT, UUID};
 use crate::sql_function;
 use fencing_core::Error;
 
@@ -26,6 +28,7 @@ sql_function!(fencing_drop_namespace, [TEXT], namespaces::drop);
 sql_function!(fencing_grant_namespace, [TEXT, REGROLE, TEXT], namespaces::grant);
 sql_function!(fencing_acquire, [TEXT, TEXT, TEXT, INTERVAL, INTERVAL, UUID, TEXT, BOOL], acquire::acquire);
 sql_function!(fencing_renew, [BIGINT, INTERVAL], terms::renew);
+sql_function!(fencing_renew_all, [BIGINTS, INTERVAL], batch::renew_all);
 sql_function!(fencing_release, [BIGINT], terms::release);
 sql_function!(fencing_check_token, [BIGINT], terms::check_token);
 sql_function!(fencing_inspect, [TEXT, TEXT], inspect::inspect);

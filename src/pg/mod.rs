@@ -12,6 +12,7 @@ pub mod key_type;
 pub mod lock;
 pub mod memory;
 pub mod mutant;
+pub mod notify;
 pub mod raw;
 pub mod relation;
 pub mod report;
