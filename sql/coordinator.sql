@@ -47,6 +47,13 @@ CREATE FUNCTION fencing.renew(
 COMMENT ON FUNCTION fencing.renew(bigint, interval) IS
     'Extends a current term by ttl (null: the ttl it was acquired with) from now: renewed, or why it is over, or indeterminate. Takes no fence lock and never waits';
 
+CREATE FUNCTION fencing.renew_all(
+    tokens bigint[], ttl interval DEFAULT NULL,
+    OUT token bigint, OUT status text, OUT expires_at timestamptz, OUT trust_for interval, OUT handover_requested boolean)
+    RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_renew_all';
+COMMENT ON FUNCTION fencing.renew_all(bigint[], interval) IS
+    'Extends many terms in one statement: one row for each token, in their order, that says what renew would; unknown for another role''s token. A lease that another transaction is changing is indeterminate and delays none. One ttl for all; null: each its own';
+
 CREATE FUNCTION fencing.release(token bigint, OUT status text)
     RETURNS text LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_release';
 COMMENT ON FUNCTION fencing.release(bigint) IS

@@ -49,6 +49,7 @@ GRANT EXECUTE ON FUNCTION
     fencing.revoke_namespace(text, regrole, text),
     fencing.acquire(text, text, text, interval, interval, uuid, text, boolean),
     fencing.renew(bigint, interval),
+    fencing.renew_all(bigint[], interval),
     fencing.release(bigint),
     fencing.inspect(text, text),
     fencing.revoke(text, text, text, interval),

@@ -179,7 +179,8 @@ pub fn admit(case: &Case) -> Verdict {
 /// Why the transaction that wrote under an accepted term must not commit; `None` if it may.
 ///
 /// `lease` is the heartbeat row then, `None` if it is gone. A term that the transaction itself gave
-/// back (`ended_here`) counts as held: final write and `release` may share a transaction.
+/// back (`ended_here`) counts as held: final write and `release` may share a transaction, also where
+/// the row goes with the release.
 pub fn ended_before_commit(
     token: Token,
     lease: Option<&Record>,
@@ -188,6 +189,7 @@ pub fn ended_before_commit(
     now: Instant,
 ) -> Option<Rejection> {
     let reason = match lease {
+        None if ended_here => return None,
         None => EndReason::Deleted,
         Some(record) if record.token != token => {
             return Some(Rejection::Stale { presented: token, fence: record.token });

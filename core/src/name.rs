@@ -105,6 +105,16 @@ pub fn check_span(argument: &str, value: Interval) -> Result<Span, Error> {
     Ok(total as Span)
 }
 
+/// A ttl that some namespace may allow: [`check_ttl`] comes once its namespace is known.
+pub fn check_any_ttl(argument: &str, ttl: Interval) -> Result<Span, Error> {
+    let span = check_span(argument, ttl)?;
+    if span >= MIN_TTL {
+        return Ok(span);
+    }
+    Err(Error::new(Code::InvalidParameter, format!("argument \"{argument}\" is out of range"))
+        .detail("It must be between 100 ms and the namespace's max_ttl."))
+}
+
 /// A ttl within the namespace's bounds: 100 ms to `max_ttl`.
 pub fn check_ttl(argument: &str, ttl: Interval, max_ttl: Span) -> Result<Span, Error> {
     let (span, max_ttl) = (check_span(argument, ttl)?, max_ttl.min(LONGEST));
@@ -162,6 +172,12 @@ mod tests {
         assert_eq!(span(Interval { months: 1, ..Default::default() }), Err(Code::InvalidParameter));
         let widest = Interval { months: 0, days: i32::MAX, micros: i64::MAX };
         assert_eq!(span(widest), Err(Code::InvalidParameter));
+    }
+
+    #[test]
+    fn a_ttl_of_no_namespace_in_particular() {
+        let ms = |n: i64| check_any_ttl("ttl", Interval { micros: n * 1000, ..Default::default() });
+        assert!(ms(99).is_err() && ms(100).is_ok() && ms(LONGEST / 1000).is_ok() && ms(LONGEST / 1000 + 1).is_err());
     }
 
     #[test]

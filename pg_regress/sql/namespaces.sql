@@ -53,9 +53,9 @@ SELECT try($$SELECT fencing.create_namespace(NULL)$$);
 SELECT argument, try(format('SELECT fencing.create_namespace(%L, %s => NULL)', 'bad', argument))
   FROM unnest(ARRAY['ttl', 'max_ttl', 'on_expiry', 'min_hold', 'cool_down', 'ephemeral', 'notify']) AS argument;
 
--- Not yet.
-SELECT try($$SELECT fencing.create_namespace('bad', ephemeral => true)$$);
-SELECT try($$SELECT fencing.create_namespace('bad', notify => true)$$);
+-- Not together.
+SELECT try($$SELECT fencing.create_namespace('bad', ephemeral => true, min_hold => '1 s')$$);
+SELECT try($$SELECT fencing.create_namespace('bad', ephemeral => true, cool_down => '1 s')$$);
 
 -- None of that left anything behind.
 SELECT name FROM fencing.namespace ORDER BY name COLLATE "C";
@@ -74,7 +74,7 @@ SELECT try($$SELECT fencing.alter_namespace('jobs', ttl => '50 ms')$$);
 SELECT try($$SELECT fencing.alter_namespace('jobs', min_hold => '-1 s')$$);
 SELECT try($$SELECT fencing.alter_namespace('jobs', cool_down => '1 month')$$);
 SELECT try($$SELECT fencing.alter_namespace('jobs', ephemeral => true)$$);
-SELECT try($$SELECT fencing.alter_namespace('jobs', notify => true)$$);
+SELECT try($$SELECT fencing.alter_namespace('jobs', ephemeral => true, min_hold => '0', notify => true)$$);
 SELECT try($$SELECT fencing.alter_namespace('job', ttl => '1 s')$$);
 SELECT try($$SELECT fencing.alter_namespace('Not A Name')$$);
 SELECT try($$SELECT fencing.alter_namespace(NULL)$$);

@@ -4,6 +4,7 @@
 //! and advances the fence in the same transaction, under the fence's exclusive lock: once it has
 //! committed, nothing of an older term can commit any more (G1).
 
+use super::announce::announce;
 use super::{binding, required, required_bytes, waiting};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
@@ -270,10 +271,15 @@ fn blocked(pids: Vec<i32>, writing: bool) -> Attempt {
 /// The lease as it is now, if it can be granted; the outcome otherwise.
 fn look(request: &Request) -> Result<Grantable, Attempt> {
     let Some(Coordinator::Open(open)) = epoch::coordinator() else { return Err(Attempt::Closed) };
-    let current = lease::read(&request.lease);
+    let mut current = lease::read(&request.lease);
+    let answered = request.request_id.and_then(|id| request::read(id, request.role, &request.lease));
+    if answered.is_some() && !mutant::without("reread_request") {
+        // The same request in another session may have been granted between the two reads.
+        current = lease::read(&request.lease);
+    }
     let now = coordinator_time(clock::now(), current.as_ref().map(|l| l.record.renewed_at));
-    if let Some(outcome) = repeated(request, open, current.as_ref(), now) {
-        return Err(outcome);
+    if let Some(token) = answered {
+        return Err(repeated(token, open, current.as_ref(), now));
     }
     match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
         Grantability::Held { until } => Err(Attempt::Held { by: current.map(Holder::of), retry_after: until - now }),
@@ -289,12 +295,12 @@ impl Holder {
     }
 }
 
-/// A request that was answered before gets the same term while it is current, and nothing after.
-fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant) -> Option<Attempt> {
-    let token = request::read(request.request_id?, request.role, &request.lease)?;
+/// A request that was answered before with this token gets the same term while it is current, and
+/// nothing after.
+fn repeated(token: Token, open: i64, current: Option<&Lease>, now: Instant) -> Attempt {
     let term = term::read(token);
     let standing = standing(term.as_ref().map(|t| &t.record), current.map(|l| &l.record), open, now);
-    Some(match current.filter(|_| standing == Standing::Current) {
+    match current.filter(|_| standing == Standing::Current) {
         Some(lease) => Attempt::Granted(Granted {
             token,
             acquired_at: lease.record.acquired_at,
@@ -303,7 +309,7 @@ fn repeated(request: &Request, open: i64, current: Option<&Lease>, now: Instant)
             ttl: lease.record.expires_at - lease.record.renewed_at,
         }),
         None => Attempt::Over,
-    })
+    }
 }
 
 /// With gate, namespace and fence locked: looks again, and grants.
@@ -334,6 +340,11 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
     };
+    // A batch of renewals locks rows alone.
+    if let Some(lease) = current.as_ref().filter(|lease| lease.is_being_changed()) {
+        let writers = lease.changed_by();
+        return Ok(blocked(writers, false));
+    }
     let highest = term::highest();
     let (seq, lsn) = draw()?;
     let token = Token::new(open, seq)?;
@@ -383,6 +394,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     if request.bind_session {
         binding::bind(request.lease.clone(), token);
     }
+    announce(&request.namespace, &request.lease, token, "granted");
     // The number must never be drawn again once a client has seen it, and the client may see it
     // before the commit is on disk.
     xact::flush_wal(lsn);

@@ -5,6 +5,7 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::value::Value;
 use crate::pg::{clock, text};
+use crate::store::lease::Lease;
 use crate::store::namespace::{self, Privilege};
 use crate::store::{LeaseId, epoch, lease};
 use fencing_core::Error;
@@ -32,7 +33,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
         Grantability::Grantable if record.is_some_and(|r| r.end(now) == Some(EndReason::Expired)) => "expired",
         Grantability::Grantable => "free",
     };
-    let blockers = if matches!(state, "free" | "expired") { blockers(&id) } else { Vec::new() };
+    let blockers = if matches!(state, "free" | "expired") { blockers(&id, lease.as_ref()) } else { Vec::new() };
     // A term that was given back or taken away is nobody's; one that merely lapsed still names its
     // last holder.
     let term = record.filter(|r| matches!(r.end(now), None | Some(EndReason::Expired)));
@@ -52,8 +53,9 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
 }
 
 /// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
-fn blockers(id: &LeaseId) -> Vec<i32> {
+fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
     let mut pids = Tag::fence(id.hash).in_the_way_of(Mode::Exclusive);
+    pids.extend(lease.into_iter().flat_map(Lease::changed_by));
     pids.extend(Tag::heartbeat(id.hash).in_the_way_of(Mode::Exclusive));
     pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
     pids.sort_unstable();

@@ -1,6 +1,8 @@
 //! The coordinator: namespaces, leases and tokens.
 
 mod acquire;
+mod announce;
+mod batch;
 mod binding;
 mod blockers;
 mod drop;
@@ -14,7 +16,7 @@ mod tokens;
 mod waiting;
 mod withdraw;
 
-use crate::pg::entry::{Arg, Args, BIGINT, BOOL, INTERVAL, JSONB, REGROLE, TEXT, UUID};
+use crate::pg::entry::{Arg, Args, BIGINT, BIGINTS, BOOL, INTERVAL, JSONB, REGROLE, TEXT, UUID};
 use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
@@ -37,6 +39,7 @@ sql_function!(fencing_grant_namespace, [TEXT, REGROLE, TEXT], namespaces::grant)
 sql_function!(fencing_revoke_namespace, [TEXT, REGROLE, TEXT], withdraw::revoke_namespace);
 sql_function!(fencing_acquire, [TEXT, TEXT, TEXT, INTERVAL, INTERVAL, UUID, TEXT, BOOL], acquire::acquire);
 sql_function!(fencing_renew, [BIGINT, INTERVAL], terms::renew);
+sql_function!(fencing_renew_all, [BIGINTS, INTERVAL], batch::renew_all);
 sql_function!(fencing_release, [BIGINT], terms::release);
 sql_function!(fencing_check_token, [BIGINT], terms::check_token);
 sql_function!(fencing_inspect, [TEXT, TEXT], inspect::inspect);

@@ -36,7 +36,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
         ephemeral: args.bool(6).ok_or_else(|| Error::null("ephemeral"))?,
         notify: args.bool(7).ok_or_else(|| Error::null("notify"))?,
     };
-    check_supported(&columns)?;
+    check_policy(&columns)?;
     epoch::require_authority("create a namespace")?;
     namespace::serialize();
     if namespace::by_name(&name).is_some() {
@@ -55,13 +55,15 @@ fn check_max_ttl(interval: Interval) -> Result<i64, Error> {
     name::check_ttl("max_ttl", interval, name::LONGEST)
 }
 
-fn check_supported(columns: &Columns) -> Result<(), Error> {
-    let asked = [("ephemeral", columns.ephemeral), ("notify", columns.notify)];
-    match asked.iter().find(|(_, asked)| *asked) {
+/// What the parts of a policy must not be together: a row that is gone keeps nothing back.
+fn check_policy(columns: &Columns) -> Result<(), Error> {
+    let kept_back = [("min_hold", columns.policy.min_hold), ("cool_down", columns.policy.cool_down)];
+    match kept_back.iter().find(|(_, span)| columns.ephemeral && *span > 0) {
         None => Ok(()),
         Some((what, _)) => {
-            Err(Error::new(Code::FeatureNotSupported, format!("{what} namespaces are not supported yet"))
-                .hint(format!("Leave {what} at false.")))
+            Err(Error::new(Code::InvalidParameter, format!("an ephemeral namespace cannot have a {what}"))
+                .detail("A released lease's row disappears, and with it what the lease would be kept back by.")
+                .hint(format!("Set {what} to 0, or ephemeral to false.")))
         }
     }
 }
@@ -94,7 +96,7 @@ pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
             ephemeral: args.bool(6).unwrap_or(old.ephemeral),
             notify: args.bool(7).unwrap_or(old.notify),
         };
-        check_supported(&columns)?;
+        check_policy(&columns)?;
         Ok(columns)
     })?;
     Ok(Answer::Void)

@@ -3,21 +3,22 @@
 //! Both writes touch only the term they name, take no fence lock and never wait: what can't be
 //! decided at once is `indeterminate`.
 
+use super::announce::announce;
 use super::token;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, role, xact};
-use crate::store::epoch;
 use crate::store::lease::{self, Lease};
 use crate::store::namespace;
 use crate::store::term::{self, Term};
+use crate::store::{LeaseId, epoch};
 use crate::transaction;
 use fencing_core::admission::Rejection;
-use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Standing, standing};
-use fencing_core::time::{Instant, coordinator_time, trust_for};
+use fencing_core::name::Interval;
+use fencing_core::time::{Instant, Span, coordinator_time, trust_for};
 use fencing_core::{Code, Error, Token, name};
 
 /// A term with its lease, as they are now.
@@ -38,12 +39,7 @@ fn look_up(mut term: Term) -> Holding {
         term = term::read(token).unwrap_or(term);
     }
     let now = coordinator_time(clock::now(), record.map(|r| r.renewed_at));
-    // Where the coordinator is closed, no epoch is the open one.
-    let open = match epoch::coordinator() {
-        Some(Coordinator::Open(open)) => open,
-        _ => 0,
-    };
-    let standing = standing(Some(&term.record), record, open, now);
+    let standing = standing(Some(&term.record), record, epoch::open_number(), now);
     Holding { standing, term, lease, now }
 }
 
@@ -83,13 +79,20 @@ fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Er
 }
 
 /// What can't be decided without waiting for another session.
-const INDETERMINATE: &str = "indeterminate";
+pub const INDETERMINATE: &str = "indeterminate";
+
+/// How long a renewal makes the term last: what was asked for, or its own ttl as far as the namespace
+/// allows it now.
+pub fn ttl_of(lease: &Lease, id: &LeaseId, asked: Option<Interval>) -> Result<Span, Error> {
+    let max_ttl = namespace::by_id(id.namespace).map_or(name::LONGEST, |n| n.policy.max_ttl);
+    asked.map_or(Ok(lease.ttl.min(max_ttl)), |asked| name::check_ttl("ttl", asked, max_ttl))
+}
 
 /// `renew(token, ttl)`
 pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.renew()");
     let value = token(args)?;
-    let asked = args.interval(1).map(|ttl| name::check_ttl("ttl", ttl, name::LONGEST).map(|_| ttl)).transpose()?;
+    let asked = args.interval(1).map(|ttl| name::check_any_ttl("ttl", ttl).map(|_| ttl)).transpose()?;
     let statement_start = clock::statement_start();
     let over = |status: &'static str| {
         Ok(Answer::Record(vec![Value::Text(status.as_bytes()), Value::Null, Value::Null, Value::Null]))
@@ -98,13 +101,7 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
         Ok(found) => found,
         Err(status) => return over(status),
     };
-    let ttl = match asked {
-        Some(asked) => {
-            let namespace = namespace::by_id(holding.term.lease.namespace);
-            name::check_ttl("ttl", asked, namespace.map_or(name::LONGEST, |n| n.policy.max_ttl))?
-        }
-        None => lease.ttl,
-    };
+    let ttl = ttl_of(&lease, &holding.term.lease, asked)?;
     let expires_at = (holding.now + ttl).min(lease.record.revoke_at);
     match lease::renew(&lease, holding.now, expires_at) {
         Written::Done => Ok(Answer::Record(vec![
@@ -126,7 +123,12 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
         Ok(found) => found,
         Err(answer) => return status(answer),
     };
-    if lease::end(&lease, EndReason::Released, holding.now) != Written::Done {
+    let namespace = namespace::by_id(holding.term.lease.namespace);
+    let written = match &namespace {
+        Some(namespace) if namespace.ephemeral => lease::remove(&lease),
+        _ => lease::end(&lease, EndReason::Released, holding.now),
+    };
+    if written != Written::Done {
         return status(INDETERMINATE);
     }
     let by = Some(role::outer_user());
@@ -138,6 +140,9 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
     }
     transaction::with(|t| t.fences.distrust(&holding.term.lease));
     transaction::distrust_verdicts();
+    if let Some(namespace) = namespace {
+        announce(&namespace, &holding.term.lease, holding.term.record.token, "released");
+    }
     status(Standing::Released.as_str())
 }
 

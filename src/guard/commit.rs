@@ -2,7 +2,7 @@
 
 use crate::pg::table::Access;
 use crate::pg::{clock, mutant, xact};
-use crate::store::lease;
+use crate::store::{lease, term};
 use crate::transaction::{self, fences, stale};
 use fencing_core::admission::ended_before_commit;
 use fencing_core::{Code, Error};
@@ -68,7 +68,11 @@ fn recheck() -> Result<(), Error> {
         let row = lease::heartbeat(id, Access::Locked);
         let now = clock::now();
         let record = row.as_ref().map(|row| &row.record);
-        let ended_here = row.as_ref().is_some_and(|row| row.written_by_me && row.record.ended.is_some());
+        let ended_here = match &row {
+            Some(row) => row.written_by_me && row.record.ended.is_some(),
+            // It may have gone with this transaction's own release.
+            None => term::is_ended_by_me(accepted.token),
+        };
         let on_expiry = accepted.namespace.policy.on_expiry;
         if let Some(why) = ended_before_commit(accepted.token, record, ended_here, on_expiry, now) {
             let mut error = why.error(&id.describe(&accepted.namespace.name), None);

@@ -13,7 +13,7 @@
 //! that was committed before.
 
 use super::extension;
-use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid};
+use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid, TransactionId};
 
 /// Kinds of lock: `field4` of the tag, far from the user's advisory locks (1, 2) and from those of
 /// other extensions.
@@ -84,6 +84,20 @@ impl Tag {
     /// The lock of a whole namespace.
     pub fn namespace(namespace: i32) -> Tag {
         Tag::new(Kind::Namespace, fencing_core::hash::lock_hash(namespace, b""))
+    }
+
+    /// What a transaction itself holds exclusively until it ends; only ever looked at.
+    pub fn transaction(xid: TransactionId) -> Tag {
+        // SAFETY: a look-up; a savepoint's own lock goes when it is released, its transaction's stays.
+        let top = unsafe { pg_sys::SubTransGetTopmostTransaction(xid) };
+        Tag(LOCKTAG {
+            locktag_field1: top.into_inner(),
+            locktag_field2: 0,
+            locktag_field3: 0,
+            locktag_field4: 0,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_TRANSACTION as u8,
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+        })
     }
 
     /// Takes the lock until the transaction ends, waiting for it if need be.

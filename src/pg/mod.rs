@@ -14,6 +14,7 @@ pub mod key_type;
 pub mod lock;
 pub mod memory;
 pub mod mutant;
+pub mod notify;
 pub mod patience;
 pub mod prepared;
 pub mod raw;

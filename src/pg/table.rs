@@ -2,6 +2,7 @@
 //! predicate locks, and past the triggers that keep everyone else from writing them.
 
 use super::glance::Place;
+use super::lock::{Mode, Tag};
 use super::snapshot::Latest;
 use super::value::{Key, Value, scan_keys};
 use super::{memory, raw, text, xact};
@@ -136,6 +137,18 @@ impl Row {
     pub fn place(&self) -> Place {
         // SAFETY: the tuple is whole.
         Place::new(unsafe { (*self.tuple).t_self })
+    }
+
+    /// Who changes or has locked a row that is [`Row::busy`]: the process, 0 for a prepared
+    /// transaction; empty once that has ended, or where several have locked it.
+    pub fn changed_by(&self) -> Vec<i32> {
+        // SAFETY: the tuple is a whole copy.
+        let (xmax, infomask) = unsafe {
+            let header = (*self.tuple).t_data;
+            ((*header).t_choice.t_heap.t_xmax, (*header).t_infomask)
+        };
+        let several = u32::from(infomask) & pg_sys::HEAP_XMAX_IS_MULTI != 0;
+        if !self.busy || several { Vec::new() } else { Tag::transaction(xmax).in_the_way_of(Mode::Shared) }
     }
 
     /// Whether this transaction itself wrote this version of the row.
@@ -323,9 +336,19 @@ impl Table {
         xact::next_command();
     }
 
-    /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster.
-    /// The caller holds the lock that keeps other writers of the row out.
+    /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
+    /// never waits for them.
     pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
+        let written = self.replace(row, changes);
+        if written == Written::Done {
+            xact::next_command();
+        }
+        written
+    }
+
+    /// As [`Table::update`], but seen only after [`xact::next_command`]: for many rows at once, each
+    /// of them once.
+    pub fn replace(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
         if row.busy {
             return Written::Busy;
         }
@@ -352,7 +375,7 @@ impl Table {
                 tuple,
                 xact::writing_command(),
                 std::ptr::null_mut(),
-                true,
+                false,
                 &mut failure,
                 &mut lockmode,
                 #[cfg(not(feature = "pg15"))]
@@ -369,7 +392,6 @@ impl Table {
                     self.index(tuple);
                 }
             }
-            xact::next_command();
         }
         written
     }
@@ -387,7 +409,7 @@ impl Table {
                 &raw mut (*row.tuple).t_self,
                 xact::writing_command(),
                 std::ptr::null_mut(),
-                true,
+                false,
                 &mut failure,
                 false,
             )

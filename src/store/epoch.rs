@@ -58,6 +58,14 @@ pub fn coordinator() -> Option<Coordinator> {
     Some(state)
 }
 
+/// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
+pub fn open_number() -> i64 {
+    match coordinator() {
+        Some(Coordinator::Open(open)) => open,
+        _ => 0,
+    }
+}
+
 /// Opens an epoch.
 pub fn insert(new: &NewEpoch) {
     Table::open(oids().epoch, Access::Write).insert(&[

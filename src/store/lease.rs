@@ -31,6 +31,18 @@ pub struct Lease {
     pub handover_requested: bool,
 }
 
+impl Lease {
+    /// Whether somebody else's open transaction is changing the row, or has locked it.
+    pub fn is_being_changed(&self) -> bool {
+        self.row.busy
+    }
+
+    /// The process of that transaction; 0 for a prepared one; none once it has ended.
+    pub fn changed_by(&self) -> Vec<i32> {
+        self.row.changed_by()
+    }
+}
+
 /// A new term for a lease.
 #[expect(missing_docs, reason = "named as the columns are")]
 pub struct Grant<'a> {
@@ -47,14 +59,39 @@ pub struct Grant<'a> {
 
 /// The lease's row as of now; `None` for a lease that was never granted, or dropped.
 pub fn read(lease: &LeaseId) -> Option<Lease> {
-    let table = Table::open(oids().lease, Access::Read);
+    find(&Table::open(oids().lease, Access::Read), lease, &Latest::take())
+}
+
+fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
+    let mut row = table.find(oids().lease_pkey, &key_of(lease), Read::Latest(snapshot))?;
     // A version that was replaced after the snapshot: look again with a younger one.
-    loop {
-        let snapshot = Latest::take();
-        let row = table.find(oids().lease_pkey, &key_of(lease), Read::Latest(&snapshot))?;
-        if !row.outdated {
-            return Some(from_row(row));
-        }
+    while row.outdated {
+        row = table.find(oids().lease_pkey, &key_of(lease), Read::Latest(&Latest::take()))?;
+    }
+    Some(from_row(row))
+}
+
+/// The leases of many terms, for whoever renews them in one command.
+pub struct Batch {
+    table: Table,
+    snapshot: Latest,
+}
+
+impl Batch {
+    /// As of now.
+    #[expect(clippy::new_without_default, reason = "opening a table is no default")]
+    pub fn new() -> Batch {
+        Batch { table: table(), snapshot: Latest::take() }
+    }
+
+    /// As [`read`]; a lease that was granted for the first time since is not seen.
+    pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
+        find(&self.table, lease, &self.snapshot)
+    }
+
+    /// As [`renew`], for commands to come: once for each lease.
+    pub fn renew(&self, lease: &Lease, now: Instant, expires_at: Instant) -> Written {
+        self.table.replace(&lease.row, &renewed(now, expires_at))
     }
 }
 
@@ -255,7 +292,11 @@ pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Writte
 
 /// Records a renewal.
 pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
-    table().update(&lease.row, &[(6, Value::Time(now)), (7, Value::Time(expires_at))])
+    table().update(&lease.row, &renewed(now, expires_at))
+}
+
+fn renewed(now: Instant, expires_at: Instant) -> [(usize, Value<'static>); 2] {
+    [(6, Value::Time(now)), (7, Value::Time(expires_at))]
 }
 
 /// Records an end.

@@ -1,5 +1,6 @@
 //! `fencing.namespace` and `fencing.member`.
 
+use super::NumberMap;
 use crate::pg::extension::{self, oids};
 use crate::pg::sequence;
 use crate::pg::snapshot::Latest;
@@ -22,6 +23,10 @@ pub struct Namespace {
     pub name: String,
     /// Its policy.
     pub policy: Policy,
+    /// Whether a released lease's row disappears.
+    pub ephemeral: bool,
+    /// Whether what happens to its leases is announced.
+    pub notify: bool,
 }
 
 /// A privilege on a namespace.
@@ -61,8 +66,23 @@ pub struct Columns {
     pub notify: bool,
 }
 
+/// Namespaces in memory, as of one version of the configuration.
+#[derive(Default)]
+struct Cache {
+    version: u64,
+    by_name: HashMap<String, Rc<Namespace>>,
+    by_id: NumberMap<i32, Rc<Namespace>>,
+}
+
 thread_local! {
-    static CACHE: RefCell<(u64, HashMap<String, Rc<Namespace>>)> = RefCell::default();
+    static CACHE: RefCell<Cache> = RefCell::default();
+}
+
+/// What is in memory and still so.
+fn cached(find: impl FnOnce(&Cache) -> Option<&Rc<Namespace>>) -> Option<Rc<Namespace>> {
+    extension::catch_up();
+    let version = extension::configuration_version();
+    CACHE.with_borrow(|cache| find(cache).filter(|_| cache.version == version).cloned())
 }
 
 /// Reads the rule from its enum value.
@@ -93,22 +113,25 @@ fn find(name: &str) -> Option<Row> {
 
 /// The namespace of that name, from memory where nothing has changed.
 pub fn by_name(name: &str) -> Option<Rc<Namespace>> {
-    extension::catch_up();
-    let version = extension::configuration_version();
-    let cached = CACHE.with_borrow(|(v, map)| (*v == version).then(|| map.get(name).cloned()).flatten());
-    if cached.is_some() {
-        return cached;
-    }
-    let row = find(name)?;
-    let namespace = Rc::new(Namespace { id: row.int(1), name: name.to_owned(), policy: columns(&row).policy });
-    CACHE.with_borrow_mut(|(v, map)| {
-        if *v != version {
-            map.clear();
-            *v = version;
+    cached(|cache| cache.by_name.get(name)).or_else(|| {
+        let version = extension::configuration_version();
+        let columns = find(name).map(|row| (row.int(1), columns(&row)));
+        columns.map(|(id, columns)| remember(version, id, name, &columns))
+    })
+}
+
+/// Keeps in memory what was read under that version.
+fn remember(version: u64, id: i32, name: &str, columns: &Columns) -> Rc<Namespace> {
+    let Columns { policy, ephemeral, notify, .. } = *columns;
+    let namespace = Rc::new(Namespace { id, name: name.to_owned(), policy, ephemeral, notify });
+    CACHE.with_borrow_mut(|cache| {
+        if cache.version != version {
+            *cache = Cache { version, ..Cache::default() };
         }
-        map.insert(name.to_owned(), namespace.clone());
+        cache.by_name.insert(name.to_owned(), namespace.clone());
+        cache.by_id.insert(id, namespace.clone());
     });
-    Some(namespace)
+    namespace
 }
 
 /// The namespace of that name, or 42704.
@@ -122,8 +145,11 @@ pub fn missing(name: &str) -> Error {
         .hint("Create it first: SELECT fencing.create_namespace('name').")
 }
 
-/// The namespace of that number.
+/// The namespace of that number, from memory where nothing has changed.
 pub fn by_id(id: i32) -> Option<Rc<Namespace>> {
+    if let Some(namespace) = cached(|cache| cache.by_id.get(&id)) {
+        return Some(namespace);
+    }
     let table = Table::open(oids().namespace, Access::Read);
     let row = table.find(oids().namespace_pkey, &[(1, Key::Int(id))], Read::Latest(&Latest::take()))?;
     by_name(&String::from_utf8_lossy(&row.text(2)))

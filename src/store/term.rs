@@ -51,9 +51,27 @@ pub struct End {
 
 /// The term of that token, as of now.
 pub fn read(token: Token) -> Option<Term> {
-    let table = Table::open(oids().term, Access::Read);
-    let snapshot = Latest::take();
-    table.find(oids().term_pkey, &[(1, Key::BigInt(token.to_bigint()))], Read::Latest(&snapshot)).map(from_row)
+    Reader::new().read(token)
+}
+
+/// Terms as of one moment, for whoever reads many.
+pub struct Reader {
+    table: Table,
+    snapshot: Latest,
+}
+
+impl Reader {
+    /// As of now.
+    #[expect(clippy::new_without_default, reason = "opening a table is no default")]
+    pub fn new() -> Reader {
+        Reader { table: Table::open(oids().term, Access::Read), snapshot: Latest::take() }
+    }
+
+    /// The term of that token.
+    pub fn read(&self, token: Token) -> Option<Term> {
+        let key = [(1, Key::BigInt(token.to_bigint()))];
+        self.table.find(oids().term_pkey, &key, Read::Latest(&self.snapshot)).map(from_row)
+    }
 }
 
 /// The leases that these tokens were issued for; `None` for one that never was. The more there are,
@@ -74,6 +92,11 @@ pub fn leases_of(tokens: &[i64]) -> Vec<Option<LeaseId>> {
         memory::transient(|| leases.extend(some.iter().map(lease_of)));
     }
     leases
+}
+
+/// Whether this very transaction has recorded the term's end.
+pub fn is_ended_by_me(token: Token) -> bool {
+    read(token).is_some_and(|term| term.record.ended.is_some() && term.row.written_by_me())
 }
 
 /// The highest token that any committed term has.

@@ -1,0 +1,116 @@
+//! `renew_all`: many heartbeats in one statement, each answered as `renew` would.
+//!
+//! A batch locks no more than the rows that it renews, so that its size is bounded by no lock table.
+//! Where another transaction has a row open, it says `indeterminate` and goes on; to everyone else it
+//! is such a transaction itself until it commits.
+
+use super::terms::{INDETERMINATE, ttl_of};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::table::Written;
+use crate::pg::value::Value;
+use crate::pg::{clock, memory, role, xact};
+use crate::store::lease::Batch;
+use crate::store::{epoch, term};
+use fencing_core::lease::{Standing, standing};
+use fencing_core::name::{self, Interval};
+use fencing_core::time::{Instant, Span, coordinator_time, trust_for};
+use fencing_core::{Error, Token};
+
+/// So many terms are renewed before what was read of them is forgotten, and anybody who wants to
+/// cancel the statement is heard.
+const CHUNK: usize = 1000;
+
+/// What became of one token.
+#[derive(Clone, Copy)]
+enum Outcome {
+    Renewed { expires_at: Instant, trust_for: Span, handover_requested: bool },
+    Over(&'static str),
+}
+
+/// `renew_all(tokens, ttl)`: one row for each token, in their order.
+pub fn renew_all(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.renew_all()");
+    let null = || Error::null("tokens");
+    let tokens: Vec<i64> = args.bigints(0).and_then(|tokens| tokens.into_iter().collect()).ok_or_else(null)?;
+    let asked = args.interval(1).map(|ttl| name::check_any_ttl("ttl", ttl).map(|_| ttl)).transpose()?;
+    // Each once, in the order in which they are stored.
+    let mut distinct = tokens.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let outcomes = renew_each(&distinct, asked)?;
+    let outcome = |token: &i64| distinct.binary_search(token).map_or(Outcome::Over(INDETERMINATE), |n| outcomes[n]);
+    Ok(Answer::Set(tokens.iter().map(|token| row(*token, outcome(token))).collect()))
+}
+
+fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, Error> {
+    let statement_start = clock::statement_start();
+    let open = epoch::open_number();
+    let mut outcomes = Vec::with_capacity(tokens.len());
+    for some in tokens.chunks(CHUNK) {
+        pgrx::check_for_interrupts!();
+        // Terms first: where one has ended since, its lease's row, read after it, knows.
+        let terms = term::Reader::new();
+        let leases = Batch::new();
+        memory::transient(|| {
+            for token in some {
+                outcomes.push(renew_one(*token, asked, open, statement_start, &terms, &leases)?);
+            }
+            Ok::<_, Error>(())
+        })?;
+    }
+    if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Renewed { .. })) {
+        xact::next_command();
+    }
+    Ok(outcomes)
+}
+
+fn renew_one(
+    token: i64,
+    asked: Option<Interval>,
+    open: i64,
+    statement_start: Instant,
+    terms: &term::Reader,
+    leases: &Batch,
+) -> Result<Outcome, Error> {
+    let over = |standing: Standing| Ok(Outcome::Over(standing.as_str()));
+    let own = |term: &term::Term| role::is_member(role::outer_user(), term.role);
+    // In a batch, another role's token is nobody's.
+    let Some(mut term) = Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own) else {
+        return over(Standing::Unknown);
+    };
+    let lease = leases.read(&term.lease);
+    let token = term.record.token;
+    let record = lease.as_ref().map(|lease| lease.record);
+    if !record.is_some_and(|record| record.token == token && record.ended.is_none()) {
+        term = term::read(token).unwrap_or(term);
+    }
+    let now = coordinator_time(clock::now(), record.map(|record| record.renewed_at));
+    let standing = standing(Some(&term.record), record.as_ref(), open, now);
+    let Some(lease) = lease.filter(|_| standing == Standing::Current) else { return over(standing) };
+    let ttl = ttl_of(&lease, &term.lease, asked)?;
+    let expires_at = (now + ttl).min(lease.record.revoke_at);
+    Ok(match leases.renew(&lease, now, expires_at) {
+        Written::Done => Outcome::Renewed {
+            expires_at,
+            trust_for: trust_for(expires_at, statement_start, ttl),
+            handover_requested: lease.handover_requested,
+        },
+        Written::Busy | Written::Changed => Outcome::Over(INDETERMINATE),
+    })
+}
+
+fn row(token: i64, outcome: Outcome) -> Vec<Value<'static>> {
+    let token = Value::BigInt(token);
+    match outcome {
+        Outcome::Renewed { expires_at, trust_for, handover_requested } => vec![
+            token,
+            Value::Text(b"renewed"),
+            Value::Time(expires_at),
+            Value::Span(trust_for),
+            Value::Bool(handover_requested),
+        ],
+        Outcome::Over(status) => {
+            vec![token, Value::Text(status.as_bytes()), Value::Null, Value::Null, Value::Null]
+        }
+    }
+}
