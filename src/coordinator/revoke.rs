@@ -107,6 +107,11 @@ fn being_changed(namespace: &Namespace, id: &LeaseId, by: &[i32]) -> Error {
     let lease = id.describe(&namespace.name);
     let error = Error::new(Code::LockNotAvailable, format!("lease \"{lease}\" is being changed"))
         .hint("An open transaction has renewed, released or acquired it. Try again once that has ended.");
+    naming(error, by)
+}
+
+/// Names who is in the way: processes, 0 for a prepared transaction.
+pub fn naming(error: Error, by: &[i32]) -> Error {
     let who = by.iter().map(|pid| match pid {
         0 => "a prepared transaction".to_owned(),
         pid => format!("process {pid}"),

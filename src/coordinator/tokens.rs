@@ -6,7 +6,8 @@ use crate::pg::text;
 use crate::pg::value::Value;
 use fencing_core::{Code, Error, Token};
 
-fn parse(args: &Args) -> Result<Token, Error> {
+/// A token as the first argument, or LF013.
+pub fn token_argument(args: &Args) -> Result<Token, Error> {
     let value = token(args)?;
     Token::from_bigint(value).ok_or_else(|| {
         Error::new(Code::InvalidPresentation, format!("{value} is not a fencing token"))
@@ -16,12 +17,12 @@ fn parse(args: &Args) -> Result<Token, Error> {
 
 /// `epoch_of(token)`
 pub fn epoch_of(args: &Args) -> Result<Answer<'static>, Error> {
-    Ok(Answer::One(Value::BigInt(parse(args)?.epoch())))
+    Ok(Answer::One(Value::BigInt(token_argument(args)?.epoch())))
 }
 
 /// `seq_of(token)`
 pub fn seq_of(args: &Args) -> Result<Answer<'static>, Error> {
-    Ok(Answer::One(Value::BigInt(parse(args)?.seq())))
+    Ok(Answer::One(Value::BigInt(token_argument(args)?.seq())))
 }
 
 /// `make_token(epoch, seq)`
@@ -33,5 +34,5 @@ pub fn make_token(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// `format_token(token)`
 pub fn format_token(args: &Args) -> Result<Answer<'static>, Error> {
-    Ok(Answer::One(Value::Raw(text::datum_of_str(&parse(args)?.to_string()))))
+    Ok(Answer::One(Value::Raw(text::datum_of_str(&token_argument(args)?.to_string()))))
 }

@@ -2,7 +2,7 @@
 
 use super::max_wait;
 use super::namespaces::read_grant;
-use super::revoke::{lock_heartbeat, take_away};
+use super::revoke::{lock_heartbeat, naming, once_free, take_away};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::{clock, patience, role, xact};
@@ -34,11 +34,14 @@ pub fn revoke_namespace(args: &Args) -> Result<Answer<'static>, Error> {
 
 fn lock_out_acquirers(namespace: &Namespace) -> Result<(), Error> {
     // Shared by writers, shut for acquirers.
-    if patience::lock(&Tag::namespace(namespace.id), Mode::Shared, max_wait()) {
+    let tag = Tag::namespace(namespace.id);
+    if patience::lock(&tag, Mode::Shared, max_wait()) {
         return Ok(());
     }
-    Err(Error::new(Code::LockNotAvailable, format!("leases of namespace \"{}\" are being acquired", namespace.name))
-        .hint("An open transaction has acquired one of them, or drops the namespace. Try again once it has ended."))
+    let message = format!("leases of namespace \"{}\" are being acquired", namespace.name);
+    let error = Error::new(Code::LockNotAvailable, message)
+        .hint("An open transaction has acquired one of them, or drops the namespace. Try again once it has ended.");
+    Err(naming(error, &tag.in_the_way_of(Mode::Shared)))
 }
 
 /// Ends the live terms of the role and its members, as far as they may hold no more.
@@ -66,7 +69,7 @@ fn end_term(namespace: &Namespace, id: &LeaseId, withdrawn: Oid) -> Result<(), E
         "hold was withdrawn from {}",
         role::name_if_any(withdrawn).unwrap_or_else(|| withdrawn.to_u32().to_string())
     );
-    super::revoke::once_free(namespace, id, || {
+    once_free(namespace, id, || {
         let Some(lease) = lease::read(id) else { return Ok(Some(())) };
         let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
         if !lease.record.may_write(namespace.policy.on_expiry, now) {

@@ -17,6 +17,8 @@ use pgrx::pg_sys::{
 unsafe extern "C-unwind" {
     // These can't raise.
     pub fn GetOuterUserId() -> Oid;
+    pub fn GetUserId() -> Oid;
+    pub fn InSecurityRestrictedOperation() -> bool;
     pub fn GetCurrentTransactionNestLevel() -> i32;
     pub fn GetCurrentCommandId(used: bool) -> CommandId;
     pub fn GetCurrentTimestamp() -> TimestampTz;

@@ -58,6 +58,7 @@ fn values(of: &str, token: i64) -> Vec<String> {
             "'2147483647 days 2147483647 hours'",
         ],
         "boolean" => &["false", "true"],
+        "jsonb" => &["'{}'", "'null'", "'[1, {\"a\": \"b\"}]'", "to_jsonb(repeat('x', 9000))"],
         "uuid" => &["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-ffffffffffff'"],
         "regclass" => &[
             "'t'",
@@ -254,7 +255,23 @@ fn nothing_is_an_internal_error() {
     }
     // Those that work alone.
     for function in functions(&mut session, token) {
-        let alone = ["acquire", "renew", "release", "inspect", "check_token", "present", "present_all", "maintain"];
+        let alone = [
+            "acquire",
+            "renew",
+            "release",
+            "inspect",
+            "check_token",
+            "present",
+            "present_all",
+            "maintain",
+            "revoke",
+            "request_handover",
+            "blockers",
+            "evict",
+            "drop_lease",
+            "purge_leases",
+            "report",
+        ];
         if alone.contains(&function.name.as_str()) {
             for call in calls(&function, &mut dice) {
                 check(&call, &session.code(&call));

@@ -128,6 +128,19 @@ fn plain_sql() {
     scene.is_complete(copy);
 }
 
+/// A role is dumped by its name, but one that was dropped by its number: there, that may be another
+/// role's, which must not come by its privileges.
+#[test]
+fn a_role_that_was_dropped() {
+    let mut scene = scene();
+    scene.session.run("CREATE ROLE gone; SELECT fencing.grant_namespace('jobs', 'gone', 'administer'); DROP ROLE gone");
+    let members = "SELECT count(*) FROM fencing.member";
+    let before = scene.session.get::<i64>(members);
+    run(&mut scene.program("pg_dump", &["-Fc", "-f", "dump", "postgres"]));
+    run(&mut scene.program("pg_restore", &["--exit-on-error", "-d", "copy", "dump"]));
+    assert_eq!(scene.copy().get::<i64>(members), before - 1);
+}
+
 /// Without the rows of the extension a guard knows of no term, and lets nothing pass.
 #[test]
 fn schema_only() {

@@ -179,6 +179,27 @@ fn acquire_is_flushed_whatever_the_session_says() {
 }
 
 #[test]
+fn taking_a_term_away_is_flushed_as_well() {
+    let cluster = lazy_cluster();
+    let mut session = cluster.connect_as("lazy", "postgres");
+    session.run("CREATE ROLE worker; SELECT fencing.grant_namespace('jobs', 'worker', 'hold')");
+    for call in [
+        "fencing.revoke('jobs', 'a', 'test')",
+        "fencing.revoke('jobs', 'a', 'test', '1 h')",
+        "fencing.drop_lease('jobs', 'a')",
+        "fencing.revoke_namespace('jobs', 'worker', 'hold')",
+    ] {
+        session.run("SET ROLE worker");
+        session.acquire("a", "x").granted();
+        session.run("RESET ROLE; INSERT INTO control VALUES (0, 0)");
+        assert!(unflushed(&mut session) > NOTHING);
+        session.run(&format!("SELECT {call}"));
+        assert!(unflushed(&mut session) <= NOTHING, "{call}");
+        session.run("SELECT fencing.revoke('jobs', 'a', 'the next one')");
+    }
+}
+
+#[test]
 fn renew_and_release_follow_the_session() {
     let cluster = lazy_cluster();
     let mut session = cluster.connect();
