@@ -66,40 +66,36 @@ pub fn lock_until(tag: &Tag, mode: Mode, deadline: Deadline) -> Waited {
         pg_sys::BeginInternalSubTransaction(std::ptr::null());
         let lock_timeout = pg_sys::LockTimeout;
         pg_sys::LockTimeout = left;
-        let waited = PgTryBuilder::new(AssertUnwindSafe(|| {
+        let error = PgTryBuilder::new(AssertUnwindSafe(|| {
             tag.lock(mode);
             // A timeout that was on its way when the lock came is this one's, not the next wait's.
             pgrx::check_for_interrupts!();
-            Ok(())
+            None
         }))
-        .catch_others(Err)
-        .catch_rust_panic(Err)
+        .catch_others(Some)
+        .catch_rust_panic(Some)
         .execute();
         pg_sys::LockTimeout = lock_timeout;
-        let waited = match waited {
-            Ok(()) => {
-                pg_sys::ReleaseCurrentSubTransaction();
-                Ok(Waited::Locked)
-            }
-            Err(error) => {
-                pg_sys::RollbackAndReleaseCurrentSubTransaction();
-                reason(error)
-            }
-        };
+        if error.is_none() {
+            pg_sys::ReleaseCurrentSubTransaction();
+        } else {
+            pg_sys::RollbackAndReleaseCurrentSubTransaction();
+        }
         (pg_sys::CurrentMemoryContext, pg_sys::CurrentResourceOwner) = (context, owner);
-        waited.unwrap_or_else(|error| error.rethrow())
+        match error {
+            None => Waited::Locked,
+            Some(error) => ended(&error).unwrap_or_else(|| error.rethrow()),
+        }
     }
 }
 
-/// Why a wait ended without the lock, if it is one of its own ends; cancelling is the caller's affair.
-fn reason(error: CaughtError) -> Result<Waited, CaughtError> {
-    match &error {
-        CaughtError::PostgresError(report) => match report.sql_error_code() {
-            PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => Ok(Waited::TimedOut),
-            PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED => Ok(Waited::Deadlock),
-            _ => Err(error),
-        },
-        _ => Err(error),
+/// How the wait ended, if the error is one of its own ends; cancelling is the caller's affair.
+fn ended(error: &CaughtError) -> Option<Waited> {
+    let CaughtError::PostgresError(report) = error else { return None };
+    match report.sql_error_code() {
+        PgSqlErrorCode::ERRCODE_LOCK_NOT_AVAILABLE => Some(Waited::TimedOut),
+        PgSqlErrorCode::ERRCODE_T_R_DEADLOCK_DETECTED => Some(Waited::Deadlock),
+        _ => None,
     }
 }
 
