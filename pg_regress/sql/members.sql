@@ -21,11 +21,7 @@ SELECT type || ' ' || identity FROM member ORDER BY type COLLATE "C", identity C
 SELECT format('%s(%s) -> %s', p.proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid))
   FROM pg_proc AS p JOIN member AS m ON m.objid = p.oid AND m.classid = 'pg_proc'::regclass
  WHERE p.prorettype <> 'trigger'::regtype
-<<<<<<< HEAD
  ORDER BY p.proname COLLATE "C", p.pronargs, pg_get_function_arguments(p.oid) COLLATE "C";
-=======
- ORDER BY p.proname COLLATE "C", p.pronargs, p.oid::regprocedure::text COLLATE "C";
->>>>>>> w4
 SELECT format('%s: %s', t.oid::regtype, string_agg(e.enumlabel, ' ' ORDER BY e.enumsortorder))
   FROM pg_type AS t JOIN pg_enum AS e ON e.enumtypid = t.oid JOIN member AS m ON m.objid = t.oid
  GROUP BY t.oid ORDER BY t.oid::regtype::text COLLATE "C";

@@ -59,6 +59,7 @@ INSERT INTO call (name, statement) VALUES
     ('refuse_direct_write', 'CREATE TABLE own (id int); CREATE TRIGGER t BEFORE INSERT ON own EXECUTE FUNCTION fencing.refuse_direct_write()'),
     ('release', 'SELECT fencing.release({a})'),
     ('renew', 'SELECT fencing.renew({a})'),
+    ('renew_all', 'SELECT (fencing.renew_all(ARRAY[{a}])).status'),
     ('report', $$SELECT fencing.report({a}, 'mine', '{}')$$),
     ('request_handover', $$SELECT fencing.request_handover('jobs', 'a')$$),
     ('revoke', $$SELECT fencing.revoke('jobs', 'a', 'mine')$$),
