@@ -66,8 +66,8 @@ COMMENT ON COLUMN fencing.member.privilege IS 'hold, observe or administer';
 -- The heartbeat row. Nothing that a renewal changes is indexed, and pages are left two thirds empty,
 -- so that a renewal stays on its page and touches no index: there is room for the versions that open
 -- transactions still hold on to while several batches of renewals run (in half a page there is not).
--- The table's own lock is the gate: shared by
--- writers and acquirers, exclusive for an epoch transition.
+-- The table's own lock is the gate: shared by writers and acquirers, exclusive for an epoch
+-- transition, and never for a vacuum.
 -- The columns of fixed width stand first, where a guard reads them without taking the row apart.
 CREATE TABLE fencing.lease (
     namespace   integer NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE fencing.lease (
     handover_requested boolean NOT NULL,
     CONSTRAINT lease_pkey PRIMARY KEY (namespace, key),
     CONSTRAINT lease_state CHECK (state IN ('held', 'released', 'revoked', 'deleted', 'session_lost'))
-) WITH (fillfactor = 30, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+) WITH (fillfactor = 30, vacuum_truncate = off, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
 COMMENT ON TABLE fencing.lease IS 'One coordination record per lease: its latest term, and the heartbeat';
 COMMENT ON COLUMN fencing.lease.namespace IS 'namespace.id';
 COMMENT ON COLUMN fencing.lease.role IS 'Role that acquired the term';
