@@ -4,11 +4,12 @@
 
 use super::blockers::in_the_way;
 use super::revoke::is_void;
-use super::{max_wait, named_lease};
+use super::{named_lease, patience};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::holder::{At, Holder};
 use crate::pg::value::Value;
-use crate::pg::{clock, memory, patience, prepared, role, session, text, xact};
+use crate::pg::wait::{Deadline, poll};
+use crate::pg::{clock, memory, prepared, role, session, text, xact};
 use crate::store::LeaseId;
 use crate::store::event::{self, Event};
 use crate::store::lease;
@@ -34,13 +35,13 @@ pub fn evict(args: &Args) -> Result<Answer<'static>, Error> {
     // that nobody holds is not its holder.
     let mut targets = targets(&id);
     let token = not_held(&id).map_err(|Held| is_held(&namespace, &id))?;
-    wait(&id, &targets, BY_THEMSELVES);
+    wait(&id, &targets, Deadline::after(BY_THEMSELVES));
     // A renewal that was open until now may have saved the term.
     if not_held(&id).is_ok() {
         for target in those_left(&id, &mut targets) {
             target.signalled = target.holder.terminate();
         }
-        wait(&id, &targets, max_wait());
+        wait(&id, &targets, patience());
     }
     Ok(Answer::Set(answer(&id, token, &targets)))
 }
@@ -84,8 +85,8 @@ fn those_left<'a>(id: &LeaseId, targets: &'a mut [Target]) -> impl Iterator<Item
 }
 
 /// Waits until none of them is in the way any more, prepared transactions apart.
-fn wait(id: &LeaseId, targets: &[Target], limit: Span) {
-    patience::poll(limit, || {
+fn wait(id: &LeaseId, targets: &[Target], deadline: Deadline) {
+    poll(deadline, || {
         let holders = memory::transient(|| in_the_way(id));
         let runs = |target: &&Target| matches!(target.holder.at(), At::Process(_));
         targets.iter().filter(runs).all(|target| !is_left(target, &holders)).then_some(())

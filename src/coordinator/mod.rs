@@ -22,7 +22,7 @@ use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
 use fencing_core::{Error, name};
 use std::rc::Rc;
-use waiting::max_wait;
+use waiting::patience;
 
 sql_function!(
     fencing_create_namespace,

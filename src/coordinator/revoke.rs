@@ -3,12 +3,13 @@
 //! Neither takes a fence lock: a revocation ends what writers have open at their commit, and delays
 //! no one. Both wait, within `fencing.max_wait`, for whoever is writing the lease's row.
 
-use super::{max_wait, named_lease, required};
+use super::{named_lease, patience, required};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
-use crate::pg::{clock, patience, role, xact};
+use crate::pg::wait::{Waited, lock_until, poll};
+use crate::pg::{clock, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
 use crate::store::namespace::{Namespace, Privilege};
@@ -88,7 +89,7 @@ fn require_alone() -> Result<(), Error> {
 /// Locks a lease's heartbeat against everyone who writes it, or 55P03.
 pub fn lock_heartbeat(namespace: &Namespace, id: &LeaseId) -> Result<Tag, Error> {
     let heartbeat = Tag::heartbeat(id.hash);
-    if patience::lock(&heartbeat, Mode::Exclusive, max_wait()) {
+    if lock_until(&heartbeat, Mode::Exclusive, patience()) == Waited::Locked {
         return Ok(heartbeat);
     }
     Err(being_changed(namespace, id, &heartbeat.in_the_way_of(Mode::Exclusive)))
@@ -100,7 +101,7 @@ pub fn once_free<T>(
     id: &LeaseId,
     mut attempt: impl FnMut() -> Result<Option<T>, Error>,
 ) -> Result<T, Error> {
-    patience::poll(max_wait(), || attempt().transpose()).unwrap_or_else(|| Err(being_changed(namespace, id, &[])))
+    poll(patience(), || attempt().transpose()).unwrap_or_else(|| Err(being_changed(namespace, id, &[])))
 }
 
 fn being_changed(namespace: &Namespace, id: &LeaseId, by: &[i32]) -> Error {

@@ -11,7 +11,7 @@
 
 use super::acquire::{Attempt, Request, attempts};
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::wait::{ClientWatch, Deadline, DeadlockWatch, Waited, lock_until, sleep};
+use crate::pg::wait::{ClientWatch, Deadline, DeadlockWatch, Waited, lock_timeout, lock_until, sleep};
 use crate::pg::{memory, mutant, server, xact};
 use crate::transaction;
 use fencing_core::Error;
@@ -36,8 +36,14 @@ pub fn define_settings() {
 }
 
 /// `fencing.max_wait`
-pub fn max_wait() -> Span {
+fn max_wait() -> Span {
     Span::from(MAX_WAIT_MS.get()) * 1000
+}
+
+/// How long those wait for others who didn't say: `fencing.max_wait`, or the session's `lock_timeout`
+/// where that is less.
+pub fn patience() -> Deadline {
+    Deadline::after(max_wait().min(lock_timeout().unwrap_or(Span::MAX)))
 }
 
 /// Waits until the request is granted or time is up, and says what became of it.

@@ -1,11 +1,12 @@
 //! `revoke_namespace`: withdrawing a privilege, and with `hold` the terms that it stood for.
 
-use super::max_wait;
 use super::namespaces::read_grant;
+use super::patience;
 use super::revoke::{lock_heartbeat, naming, once_free, take_away};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::{clock, patience, role, xact};
+use crate::pg::wait::{Waited, lock_until};
+use crate::pg::{clock, role, xact};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, lease};
 use fencing_core::time::coordinator_time;
@@ -35,7 +36,7 @@ pub fn revoke_namespace(args: &Args) -> Result<Answer<'static>, Error> {
 fn lock_out_acquirers(namespace: &Namespace) -> Result<(), Error> {
     // Shared by writers, shut for acquirers.
     let tag = Tag::namespace(namespace.id);
-    if patience::lock(&tag, Mode::Shared, max_wait()) {
+    if lock_until(&tag, Mode::Shared, patience()) == Waited::Locked {
         return Ok(());
     }
     let message = format!("leases of namespace \"{}\" are being acquired", namespace.name);

@@ -15,7 +15,6 @@ pub mod lock;
 pub mod memory;
 pub mod mutant;
 pub mod notify;
-pub mod patience;
 pub mod prepared;
 pub mod raw;
 pub mod relation;

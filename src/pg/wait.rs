@@ -111,6 +111,27 @@ pub fn sleep(span: Span) {
     pgrx::check_for_interrupts!();
 }
 
+/// How often [`poll`] looks.
+const BETWEEN: Span = 10_000;
+
+/// Looks again and again until there is something to see, or the deadline has passed.
+pub fn poll<T>(deadline: Deadline, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    loop {
+        let seen = look();
+        if seen.is_some() || deadline.left() == 0 {
+            return seen;
+        }
+        sleep(BETWEEN);
+    }
+}
+
+/// The session's `lock_timeout`, if it has one.
+pub fn lock_timeout() -> Option<Span> {
+    // SAFETY: a static of this backend.
+    let milliseconds = unsafe { pg_sys::LockTimeout };
+    (milliseconds > 0).then(|| Span::from(milliseconds) * 1000)
+}
+
 /// In whole milliseconds, upwards; at least one.
 fn milliseconds(span: Span) -> i32 {
     i32::try_from((span + 999) / 1000).unwrap_or(i32::MAX).max(1)
