@@ -5,7 +5,7 @@ use crate::store::LeaseId;
 use crate::store::namespace::Namespace;
 use fencing_core::{Token, json};
 
-/// Announces an event (granted, released, revoked) with this transaction's commit, if the namespace
+/// Announces an event (granted, released, revoking, revoked) with this transaction's commit, if the namespace
 /// has `notify`. Everyone who is connected may listen: no holder, no purpose.
 pub fn announce(namespace: &Namespace, lease: &LeaseId, token: Token, event: &str) {
     if namespace.notify {

@@ -31,9 +31,9 @@ pub fn revoke(args: &Args) -> Result<Answer<'static>, Error> {
     let status = once_free(&namespace, &id, || {
         let Some((lease, now)) = live(&namespace, &id) else { return Ok(Some("not_held")) };
         if grace == 0 {
-            return Ok(take_away(&id, &lease, now, &reason)?.then_some("revoked"));
+            return Ok(take_away(&namespace, &id, &lease, now, &reason)?.then_some("revoked"));
         }
-        Ok(announce(&id, &lease, now, &reason, grace)?.then_some("revoking"))
+        Ok(give_notice(&namespace, &id, &lease, now, &reason, grace)?.then_some("revoking"))
     })?;
     if status == "not_held" {
         heartbeat.unlock(Mode::Exclusive);
@@ -140,7 +140,13 @@ fn live(namespace: &Namespace, id: &LeaseId) -> Option<(Lease, Instant)> {
 }
 
 /// Ends a lease's term at once, unless somebody else has its row open.
-pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Result<bool, Error> {
+pub fn take_away(
+    namespace: &Namespace,
+    id: &LeaseId,
+    lease: &Lease,
+    now: Instant,
+    reason: &str,
+) -> Result<bool, Error> {
     if lease::end(lease, EndReason::Revoked, now) != Written::Done {
         return Ok(false);
     }
@@ -154,6 +160,7 @@ pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Res
         token: Some(lease.record.token),
         detail: &[("reason", reason)],
     });
+    super::announce::announce(namespace, id, lease.record.token, "revoked");
     transaction::with(|t| {
         t.fences.distrust(id);
         t.durable = true;
@@ -163,7 +170,14 @@ pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Res
 }
 
 /// Announces the end of a lease's term; sooner than announced before, never later.
-fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span) -> Result<bool, Error> {
+fn give_notice(
+    namespace: &Namespace,
+    id: &LeaseId,
+    lease: &Lease,
+    now: Instant,
+    reason: &str,
+    grace: Span,
+) -> Result<bool, Error> {
     let revoke_at = lease.record.revoke_at.min(now + grace);
     if lease::announce_revocation(lease, revoke_at) != Written::Done {
         return Ok(false);
@@ -177,6 +191,7 @@ fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span
         token: Some(lease.record.token),
         detail: &[("reason", reason), ("grace_ms", &((revoke_at - now) / 1000).to_string())],
     });
+    super::announce::announce(namespace, id, lease.record.token, "revoking");
     transaction::with(|t| t.durable = true);
     Ok(true)
 }
