@@ -18,7 +18,7 @@ pub fn in_the_way(id: &LeaseId) -> Vec<Holder> {
         (Tag::namespace(id.namespace), Mode::Intent),
     ];
     // A batch of renewals locks rows alone.
-    let row = lease::read(id).and_then(|lease| lease.changer()).map(|transaction| (transaction, Mode::Shared));
+    let row = lease::read(id).and_then(|lease| lease.changer()).map(|changer| (changer, Mode::Shared));
     let mut holders = Vec::new();
     for holder in locks.into_iter().chain(row).flat_map(|(lock, mode)| lock.held_against(mode)) {
         if !holders.contains(&holder) {

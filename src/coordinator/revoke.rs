@@ -11,7 +11,7 @@ use crate::pg::value::Value;
 use crate::pg::{clock, patience, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
-use crate::store::namespace::{Namespace, Privilege};
+use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
 use fencing_core::epoch::Coordinator;
@@ -31,9 +31,9 @@ pub fn revoke(args: &Args) -> Result<Answer<'static>, Error> {
     let status = once_free(&namespace, &id, || {
         let Some((lease, now)) = live(&namespace, &id) else { return Ok(Some("not_held")) };
         if grace == 0 {
-            return Ok(take_away(&namespace, &id, &lease, now, &reason)?.then_some("revoked"));
+            return Ok(take_away(&id, &lease, now, &reason)?.then_some("revoked"));
         }
-        Ok(give_notice(&namespace, &id, &lease, now, &reason, grace)?.then_some("revoking"))
+        Ok(announce(&id, &lease, now, &reason, grace)?.then_some("revoking"))
     })?;
     if status == "not_held" {
         heartbeat.unlock(Mode::Exclusive);
@@ -140,13 +140,7 @@ fn live(namespace: &Namespace, id: &LeaseId) -> Option<(Lease, Instant)> {
 }
 
 /// Ends a lease's term at once, unless somebody else has its row open.
-pub fn take_away(
-    namespace: &Namespace,
-    id: &LeaseId,
-    lease: &Lease,
-    now: Instant,
-    reason: &str,
-) -> Result<bool, Error> {
+pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Result<bool, Error> {
     if lease::end(lease, EndReason::Revoked, now) != Written::Done {
         return Ok(false);
     }
@@ -160,24 +154,23 @@ pub fn take_away(
         token: Some(lease.record.token),
         detail: &[("reason", reason)],
     });
-    super::announce::announce(namespace, id, lease.record.token, "revoked");
     transaction::with(|t| {
         t.fences.distrust(id);
         t.durable = true;
     });
     transaction::distrust_verdicts();
+    notify(id, lease, "revoked");
     Ok(true)
 }
 
+fn notify(id: &LeaseId, lease: &Lease, event: &str) {
+    if let Some(namespace) = namespace::by_id(id.namespace) {
+        super::announce::announce(&namespace, id, lease.record.token, event);
+    }
+}
+
 /// Announces the end of a lease's term; sooner than announced before, never later.
-fn give_notice(
-    namespace: &Namespace,
-    id: &LeaseId,
-    lease: &Lease,
-    now: Instant,
-    reason: &str,
-    grace: Span,
-) -> Result<bool, Error> {
+fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span) -> Result<bool, Error> {
     let revoke_at = lease.record.revoke_at.min(now + grace);
     if lease::announce_revocation(lease, revoke_at) != Written::Done {
         return Ok(false);
@@ -191,7 +184,7 @@ fn give_notice(
         token: Some(lease.record.token),
         detail: &[("reason", reason), ("grace_ms", &((revoke_at - now) / 1000).to_string())],
     });
-    super::announce::announce(namespace, id, lease.record.token, "revoking");
     transaction::with(|t| t.durable = true);
+    notify(id, lease, "revoking");
     Ok(true)
 }

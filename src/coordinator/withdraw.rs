@@ -75,7 +75,7 @@ fn end_term(namespace: &Namespace, id: &LeaseId, withdrawn: Oid) -> Result<(), E
         if !lease.record.may_write(namespace.policy.on_expiry, now) {
             return Ok(Some(()));
         }
-        Ok(take_away(namespace, id, &lease, now, &reason)?.then_some(()))
+        Ok(take_away(id, &lease, now, &reason)?.then_some(()))
     })?;
     // Their number is not bounded, locks are. Until this commits, the row itself keeps others out.
     heartbeat.unlock(Mode::Exclusive);

@@ -139,8 +139,8 @@ impl Row {
         Place::new(unsafe { (*self.tuple).t_self })
     }
 
-    /// What stands for the transaction that changes or has locked a row that is [`Row::busy`]; none
-    /// where several have locked it.
+    /// The lock of the transaction that changes or has locked a row that is [`Row::busy`], shared with
+    /// nobody until it ends; none where several have locked it.
     pub fn changer(&self) -> Option<Tag> {
         // SAFETY: the tuple is a whole copy.
         let (xmax, infomask) = unsafe {
