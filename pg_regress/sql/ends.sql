@@ -24,7 +24,7 @@ EXCEPTION WHEN OTHERS THEN
     RETURN concat_ws(' ', SQLSTATE, substring(detail FROM 'is ([a-z_]+)\.'));
 END
 $$;
-CREATE FUNCTION matrix() RETURNS TABLE (ended text, namespace text, renew text, release text, check_token text, assert_current text, write text, record text)
+CREATE FUNCTION matrix() RETURNS TABLE (ended text, namespace text, renew text, renew_all text, release text, check_token text, assert_current text, write text, record text)
     LANGUAGE plpgsql AS $$
 BEGIN
     FOR ended, namespace IN SELECT k.key, s.name FROM ways AS k, fencing.namespace AS s ORDER BY s.name, k.n LOOP
@@ -35,6 +35,7 @@ BEGIN
             -- What asks first must not decide what the next one hears.
             check_token := outcome(format('SELECT fencing.check_token(%s)', t));
             renew := outcome(format('SELECT status FROM fencing.renew(%s)', t));
+            renew_all := outcome(format('SELECT status FROM fencing.renew_all(ARRAY[%s])', t));
             release := CASE WHEN check_token = 'current' THEN 'not asked' ELSE outcome(format('SELECT fencing.release(%s)', t)) END;
             assert_current := outcome(format('SELECT fencing.assert_current(%s)', t));
             PERFORM fencing.present(t);
@@ -47,7 +48,7 @@ END
 $$;
 CREATE TABLE ways (n int GENERATED ALWAYS AS IDENTITY, key text);
 INSERT INTO ways (key) VALUES ('current'), ('expired'), ('released'), ('revoked'), ('revoked after a grace'), ('expired, then revoked'),
-    ('revoked, then released'), ('deleted'), ('deleted after expiry'), ('purged'), ('released, then purged'), ('withdrawn');
+    ('revoked, then released'), ('deleted'), ('deleted after expiry'), ('purged'), ('released, then purged'), ('withdrawn'), ('session lost');
 CREATE ROLE regress_ends_anna;
 SELECT try(format('SELECT fencing.grant_namespace(%L, %L, %L)', name, 'regress_ends_anna', 'hold')) FROM fencing.namespace;
 DO $$
@@ -55,12 +56,25 @@ DECLARE
     w record;
 BEGIN
     FOR w IN SELECT s.name, k.key FROM ways AS k, fencing.namespace AS s LOOP
+        CONTINUE WHEN w.key = 'session lost';
         IF w.key = 'withdrawn' THEN
             SET LOCAL ROLE regress_ends_anna;
         END IF;
         PERFORM set_config('fencing.acquire_in_block', 'on', true);
         PERFORM take(w.name || ' ' || w.key, w.key, w.name, CASE w.key WHEN 'current' THEN interval '1 h' END);
         RESET ROLE;
+    END LOOP;
+END
+$$;
+INSERT INTO named SELECT n.name || ' session lost', a.token FROM fencing.namespace AS n, fencing.acquire(n.name, 'session lost', 'x', bind_session => true) AS a;
+\c
+SET client_min_messages = warning;
+-- Its end records it, in its own time.
+DO $$
+BEGIN
+    FOR n IN 1..6000 LOOP
+        EXIT WHEN (SELECT count(*) FROM fencing.term WHERE end_reason = 'session_lost') = 2;
+        PERFORM pg_sleep(0.01);
     END LOOP;
 END
 $$;

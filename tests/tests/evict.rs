@@ -162,6 +162,21 @@ fn a_prepared_transaction_is_named_and_left_alone() {
     assert_eq!(scene.events().last().unwrap(), "a f admin prepared gid é");
 }
 
+/// A batch of renewals locks the row alone.
+#[test]
+fn an_open_batch_of_renewals() {
+    let scene = Scene::new();
+    let mut batch = scene.cluster.connect();
+    batch.run(&format!("BEGIN; SAVEPOINT s; SELECT fencing.renew_all(ARRAY[{}])", scene.token));
+    let pid = batch.get::<i32>("SELECT pg_backend_pid()");
+    let mut later = scene.cluster.connect();
+    later.run("SET fencing.test_clock_offset = '1 h'");
+    assert_eq!(later.get::<i32>("SELECT pid FROM fencing.blockers('jobs', 'a')"), pid);
+    assert_eq!(evict(&mut later), terminated(&mut [pid]));
+    assert_eq!(later.get::<i64>("SELECT count(*) FROM fencing.blockers('jobs', 'a')"), 0);
+    assert!(scene.cluster.connect().acquire_later("a", "B").granted() > scene.token);
+}
+
 /// Whoever writes under very many leases locks their whole namespace, and this lease with it.
 #[test]
 fn a_writer_under_many_other_leases() {
@@ -234,6 +249,29 @@ fn a_stopped_process_is_waited_for_within_bounds() {
     // It was told to end, and does so as soon as it can.
     send(pid as u32, Signal::CONT);
     until("the writer ends", || scene.take_over().status == "granted");
+}
+
+/// Who waits for the lease is not in its way, and gets it.
+#[test]
+fn a_waiter_takes_over() {
+    let mut scene = Scene::new();
+    let (_writer, pid) = scene.writer("writer");
+    scene.revoke();
+    let waiter = scene.cluster.connect();
+    let granted = std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            let mut waiter = waiter;
+            waiter.get::<String>("SELECT status FROM fencing.acquire('jobs', 'a', 'W', wait => '30 s')")
+        });
+        let mut watch = scene.cluster.connect();
+        until("it queues for the fence", || watch.get("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"));
+        assert_eq!(scene.blockers().len(), 1);
+        assert_eq!(scene.evict(), terminated(&mut [pid]));
+        waits.join().expect("the waiter")
+    });
+    assert_eq!(granted, "granted");
+    // It holds it now, and so do its sessions.
+    assert_eq!(scene.admin.code("SELECT fencing.evict('jobs', 'a')"), "55006");
 }
 
 /// Nobody else's sessions: writers under other leases, waiters, readers.

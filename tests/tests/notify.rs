@@ -86,6 +86,20 @@ fn only_where_it_was_asked_for() {
     assert_eq!(heard(&mut listener), [String::new(); 0]);
 }
 
+#[test]
+fn so_is_a_revocation_when_it_is_announced_and_when_it_is_done() {
+    let (_cluster, mut session, mut listener) = scene();
+    session.run("CREATE ROLE worker; SELECT fencing.grant_namespace('jobs', 'worker', 'hold'); SET ROLE worker");
+    let (a, b) = (session.acquire("a", "x").granted(), session.acquire("b", "x").granted());
+    heard(&mut listener);
+    session.run("RESET ROLE; SELECT fencing.revoke('jobs', 'a', 'x', '1 min')");
+    assert_eq!(heard(&mut listener), [payload("revoking", "a", a)]);
+    session.run("SELECT fencing.revoke('jobs', 'a', 'x'); SELECT fencing.revoke('jobs', 'a', 'x')");
+    assert_eq!(heard(&mut listener), [payload("revoked", "a", a)]);
+    session.run("SELECT fencing.revoke_namespace('jobs', 'worker', 'hold')");
+    assert_eq!(heard(&mut listener), [payload("revoked", "b", b)]);
+}
+
 /// The longest key there is, of what takes the most room in JSON.
 #[test]
 fn any_key_fits() {
