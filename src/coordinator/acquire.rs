@@ -342,7 +342,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     };
     // A batch of renewals locks rows alone.
     if let Some(lease) = current.as_ref().filter(|lease| lease.is_being_changed()) {
-        let writers = lease.changed_by();
+        let writers = lease.changer().map_or_else(Vec::new, |writer| writer.in_the_way_of(Mode::Shared));
         return Ok(blocked(writers, false));
     }
     let highest = term::highest();

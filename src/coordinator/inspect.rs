@@ -55,7 +55,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
 /// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
 fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
     let mut pids = Tag::fence(id.hash).in_the_way_of(Mode::Exclusive);
-    pids.extend(lease.into_iter().flat_map(Lease::changed_by));
+    pids.extend(lease.and_then(Lease::changer).into_iter().flat_map(|writer| writer.in_the_way_of(Mode::Shared)));
     pids.extend(Tag::heartbeat(id.hash).in_the_way_of(Mode::Exclusive));
     pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
     pids.sort_unstable();

@@ -2,7 +2,7 @@
 //! predicate locks, and past the triggers that keep everyone else from writing them.
 
 use super::glance::Place;
-use super::lock::{Mode, Tag};
+use super::lock::Tag;
 use super::snapshot::Latest;
 use super::value::{Key, Value, scan_keys};
 use super::{memory, raw, text, xact};
@@ -139,16 +139,16 @@ impl Row {
         Place::new(unsafe { (*self.tuple).t_self })
     }
 
-    /// Who changes or has locked a row that is [`Row::busy`]: the process, 0 for a prepared
-    /// transaction; empty once that has ended, or where several have locked it.
-    pub fn changed_by(&self) -> Vec<i32> {
+    /// The lock of the transaction that changes or has locked a row that is [`Row::busy`], shared with
+    /// nobody until it ends; none where several have locked it.
+    pub fn changer(&self) -> Option<Tag> {
         // SAFETY: the tuple is a whole copy.
         let (xmax, infomask) = unsafe {
             let header = (*self.tuple).t_data;
             ((*header).t_choice.t_heap.t_xmax, (*header).t_infomask)
         };
         let several = u32::from(infomask) & pg_sys::HEAP_XMAX_IS_MULTI != 0;
-        if !self.busy || several { Vec::new() } else { Tag::transaction(xmax).in_the_way_of(Mode::Shared) }
+        (self.busy && !several).then(|| Tag::transaction(xmax))
     }
 
     /// Whether this transaction itself wrote this version of the row.

@@ -4,6 +4,7 @@ use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
 use crate::pg::glance::{Glance, Place, look_at};
+use crate::pg::lock::Tag;
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
@@ -37,9 +38,9 @@ impl Lease {
         self.row.busy
     }
 
-    /// The process of that transaction; 0 for a prepared one; none once it has ended.
-    pub fn changed_by(&self) -> Vec<i32> {
-        self.row.changed_by()
+    /// The lock that says who, [`Mode::Shared`](crate::pg::lock::Mode): nobody once that has ended.
+    pub fn changer(&self) -> Option<Tag> {
+        self.row.changer()
     }
 }
 
