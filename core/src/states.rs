@@ -68,6 +68,7 @@ pub enum Name {
     RevocationDue,
     Revoked,
     SessionLost,
+    SessionCrashed,
     Deleted,
     EpochClosed,
     Closed,
@@ -338,7 +339,7 @@ pub const STATES: &[State] = &[
         title: "released, ephemeral",
         meaning: "As released, in an ephemeral namespace: the lease's row has gone with the release.",
         rows: &[
-            makes(Acquire, "granted", "released", "held", &["term"]),
+            makes(Acquire, "granted", "released", "held", &["term", "term.superseded_by"]),
             says(AcquireAgain, "over"),
             says(Renew, "released"),
             says(RenewAll, "released"),
@@ -438,6 +439,26 @@ pub const STATES: &[State] = &[
         title: "session lost",
         meaning: "The backend that the term was bound to is gone, before the term ran out.",
         rows: &[
+            makes(Acquire, "granted", "session_lost", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "session_lost"),
+            says(RenewAll, "session_lost"),
+            says(Release, "session_lost"),
+            says(CheckToken, "session_lost"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::SessionCrashed,
+        title: "session lost, not recorded",
+        meaning: "As session lost, where the backend had no time to record its end.",
+        rows: &[
             makes(
                 Acquire,
                 "granted",
@@ -464,7 +485,7 @@ pub const STATES: &[State] = &[
         title: "deleted",
         meaning: "The lease was dropped while the term was held.",
         rows: &[
-            makes(Acquire, "granted", "deleted", "held", &["term"]),
+            makes(Acquire, "granted", "deleted", "held", &["term", "term.superseded_by"]),
             says(AcquireAgain, "over"),
             says(Renew, "deleted"),
             says(RenewAll, "deleted"),

@@ -79,7 +79,7 @@ impl Scene {
     /// As a grant leaves it: what became of the old term is recorded.
     fn taken_over(mut self) -> Scene {
         let end = self.lease.and_then(|lease| lease.end(NOW));
-        self.term = self.term.map(|term| Term { ended: term.ended.or(end), superseded: self.lease.is_some(), ..term });
+        self.term = self.term.map(|term| Term { ended: term.ended.or(end), superseded: true, ..term });
         let next = Record { token: token(EPOCH, 2), ..held().lease.expect("a lease") };
         Scene { lease: Some(next), ..self }
     }
@@ -103,7 +103,8 @@ fn scene(name: Name) -> Scene {
         Name::Revoking => held.lease(|lease| (lease.revoke_at, lease.expires_at) = (NOW + 5, NOW + 5)),
         Name::RevocationDue => held.lease(|lease| (lease.revoke_at, lease.expires_at) = (NOW - 5, NOW - 5)),
         Name::Revoked => held.ended(EndReason::Revoked),
-        Name::SessionLost => held.lease(|lease| lease.session_gone = true),
+        Name::SessionLost => held.ended(EndReason::SessionLost),
+        Name::SessionCrashed => held.lease(|lease| lease.session_gone = true),
         Name::Deleted => held.ended(EndReason::Deleted).without_lease(),
         Name::EpochClosed => Scene { coordinator: Coordinator::Open(EPOCH + 1), ..held },
         Name::Closed => Scene { coordinator: Coordinator::Closed, ..held },

@@ -6,7 +6,7 @@ use crate::pg::holder::{At, Holder};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::value::Value;
 use crate::pg::{clock, prepared, role, session, text};
-use crate::store::LeaseId;
+use crate::store::{LeaseId, lease};
 use crate::store::namespace::Privilege;
 use fencing_core::Error;
 
@@ -17,8 +17,10 @@ pub fn in_the_way(id: &LeaseId) -> Vec<Holder> {
         (Tag::heartbeat(id.hash), Mode::Exclusive),
         (Tag::namespace(id.namespace), Mode::Intent),
     ];
+    // A batch of renewals locks rows alone.
+    let row = lease::read(id).and_then(|lease| lease.changer()).map(|changer| (changer, Mode::Shared));
     let mut holders = Vec::new();
-    for holder in locks.into_iter().flat_map(|(lock, mode)| lock.held_against(mode)) {
+    for holder in locks.into_iter().chain(row).flat_map(|(lock, mode)| lock.held_against(mode)) {
         if !holders.contains(&holder) {
             holders.push(holder);
         }

@@ -11,7 +11,7 @@ use crate::pg::value::Value;
 use crate::pg::{clock, patience, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
-use crate::store::namespace::{Namespace, Privilege};
+use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
 use fencing_core::epoch::Coordinator;
@@ -159,7 +159,14 @@ pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Res
         t.durable = true;
     });
     transaction::distrust_verdicts();
+    notify(id, lease, "revoked");
     Ok(true)
+}
+
+fn notify(id: &LeaseId, lease: &Lease, event: &str) {
+    if let Some(namespace) = namespace::by_id(id.namespace) {
+        super::announce::announce(&namespace, id, lease.record.token, event);
+    }
 }
 
 /// Announces the end of a lease's term; sooner than announced before, never later.
@@ -178,5 +185,6 @@ fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span
         detail: &[("reason", reason), ("grace_ms", &((revoke_at - now) / 1000).to_string())],
     });
     transaction::with(|t| t.durable = true);
+    notify(id, lease, "revoking");
     Ok(true)
 }
