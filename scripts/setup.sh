@@ -39,6 +39,7 @@ missing_packages() {
   command -v make >/dev/null || echo make
   command -v pkg-config >/dev/null || echo pkg-config
   has_libclang || echo libclang-dev
+  has_pgbouncer || echo pgbouncer
   if ! has_pgrx; then
     # cargo-pgrx itself links OpenSSL.
     pkg-config --exists openssl 2>/dev/null || echo libssl-dev
@@ -48,6 +49,11 @@ missing_packages() {
     echo "postgresql-$major"
     echo "postgresql-server-dev-$major"
   fi
+}
+
+# For the tests behind a pooler. It is not on everyone's PATH.
+has_pgbouncer() {
+  command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]
 }
 
 has_libc_headers() {
@@ -101,6 +107,23 @@ without_main_cluster() {
   return "$status"
 }
 
+# Nor does anybody want a pooler to run that a test has need of.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+    as_root chmod +x $policy
+  else
+    policy=
+  fi
+  "$@" || status=$?
+  [ -z "$policy" ] || as_root rm -f "$policy"
+  if command -v systemctl >/dev/null; then
+    as_root systemctl --quiet disable pgbouncer 2>/dev/null || true
+  fi
+  return "$status"
+}
+
 apt_update() {
   as_root apt-get -o DPkg::Lock::Timeout=300 update
 }
@@ -119,10 +142,10 @@ install_packages() {
   # Only now does apt know for sure which PostgreSQL it has.
   mapfile -t packages < <(missing_packages)
   say "  missing: ${packages[*]}"
-  case " ${packages[*]} " in
-  *" postgresql-"*) step "$log" "installing them" without_main_cluster apt_install "${packages[@]}" ;;
-  *) step "$log" "installing them" apt_install "${packages[@]}" ;;
-  esac || die "apt-get install failed: see $log"
+  local quietly=()
+  case " ${packages[*]} " in *" postgresql-"*) quietly+=(without_main_cluster) ;; esac
+  case " ${packages[*]} " in *" pgbouncer "*) quietly+=(without_services) ;; esac
+  step "$log" "installing them" "${quietly[@]}" apt_install "${packages[@]}" || die "apt-get install failed: see $log"
 }
 
 # Where the user has another cargo-pgrx, theirs stays; ours goes to .tools/.

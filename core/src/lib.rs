@@ -13,6 +13,7 @@ pub mod json;
 pub mod key;
 pub mod lease;
 pub mod name;
+pub mod states;
 pub mod time;
 pub mod token;
 pub mod waiting;

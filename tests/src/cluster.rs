@@ -160,6 +160,15 @@ impl Cluster {
         command
     }
 
+    /// Another program, run as the server's owner, where the administrator's are found, too. It ends
+    /// with the thread that started it.
+    pub fn tool(&self, name: &str) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = as_owner(&["--pdeathsig", "KILL"], name);
+        command.current_dir(self.dir.path()).env("PATH", format!("{path}:/usr/sbin"));
+        command
+    }
+
     /// One of PostgreSQL's programs, set to connect to this server as superuser.
     pub fn program(&self, name: &str) -> Command {
         let mut command = as_owner(&[], &program(name));

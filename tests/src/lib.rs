@@ -5,6 +5,7 @@
 
 pub mod cluster;
 pub mod doc;
+pub mod pooler;
 pub mod psql;
 pub mod sql;
 pub mod wire;

@@ -68,6 +68,28 @@ fn a_hundred_thousand_tokens() {
     assert_eq!(session.get::<i64>(renewed), LEASES);
 }
 
+/// An open batch keeps back whoever would take over: it is named, and can be ended, as any other.
+#[test]
+fn an_open_batch_is_in_the_way() {
+    let cluster = Cluster::new();
+    let (mut session, mut other) = (cluster.connect(), cluster.connect());
+    leases(&mut session, 500);
+    session.run("BEGIN");
+    renew_all(&mut session, "SELECT token FROM token");
+    let pid: i32 = session.get("SELECT pg_backend_pid()");
+    let answer = other.acquire_later("key-7", "y");
+    assert_eq!((answer.status.as_str(), answer.blocked_by.as_slice()), ("blocked", &[pid][..]));
+    other.run("SET fencing.test_clock_offset = '1 h'");
+    assert_eq!(other.get::<Vec<i32>>("SELECT blocked_by FROM fencing.inspect('jobs', 'key-7')"), [pid]);
+    assert_eq!(other.get::<i32>("SELECT pid FROM fencing.blockers('jobs', 'key-7')"), pid);
+    // Dropping it would have to wait.
+    assert_eq!(other.get::<String>("SELECT fencing.drop_lease('jobs', 'key-7')"), "blocked");
+    assert_eq!(other.get::<i64>("SELECT fencing.purge_leases('0')"), 0);
+    assert_eq!(other.get::<String>("SELECT status FROM fencing.evict('jobs', 'key-7')"), "terminated");
+    other.acquire("key-7", "y").granted();
+    assert!(session.is_closed() || session.batch_execute("SELECT 1").is_err());
+}
+
 /// It can be cancelled, and nothing of it is left.
 #[test]
 fn cancelled() {

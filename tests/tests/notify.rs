@@ -50,6 +50,11 @@ fn grants_and_releases_are_announced() {
     // A takeover is a grant.
     let next = session.acquire_later("a", "y").granted();
     assert_eq!(heard(&mut listener), [payload("granted", "a", next)]);
+    // An announced revocation, and one that comes.
+    session.run("SELECT fencing.revoke('jobs', 'a', 'a secret', '1 min')");
+    assert_eq!(heard(&mut listener), [payload("revoking", "a", next)]);
+    session.run("SELECT fencing.revoke('jobs', 'a', 'a secret')");
+    assert_eq!(heard(&mut listener), [payload("revoked", "a", next)]);
 }
 
 #[test]

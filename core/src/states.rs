@@ -1,0 +1,535 @@
+//! The state table: what each call answers in each state of a lease, what becomes of the lease, and
+//! what is recorded.
+//!
+//! It is data, so that nothing can disagree with it: docs/states.md is written from it, the tests of
+//! this crate hold the rules against it, and those of the clusters every call of a real server.
+
+use Call::*;
+
+/// What may be called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "named as they are in SQL")]
+pub enum Call {
+    Acquire,
+    /// With the `request_id` that the token was granted to.
+    AcquireAgain,
+    Renew,
+    RenewAll,
+    Release,
+    CheckToken,
+    Inspect,
+    /// Into a guarded table, under the token.
+    Write,
+    Revoke,
+    RevokeWithGrace,
+    RequestHandover,
+    DropLease,
+    Evict,
+}
+
+impl Call {
+    /// As the documentation names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Call::Acquire => "acquire",
+            Call::AcquireAgain => "acquire, same request_id",
+            Call::Renew => "renew",
+            Call::RenewAll => "renew_all",
+            Call::Release => "release",
+            Call::CheckToken => "check_token",
+            Call::Inspect => "inspect",
+            Call::Write => "guarded write",
+            Call::Revoke => "revoke",
+            Call::RevokeWithGrace => "revoke, grace",
+            Call::RequestHandover => "request_handover",
+            Call::DropLease => "drop_lease",
+            Call::Evict => "evict",
+        }
+    }
+}
+
+/// A state of a lease, seen by whoever has a token of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(missing_docs, reason = "described in the table")]
+pub enum Name {
+    NeverGranted,
+    Held,
+    HeldByAnotherRole,
+    BeingChanged,
+    Expired,
+    ExpiredAccepting,
+    Superseded,
+    Blocked,
+    CoolingDown,
+    Released,
+    ReleasedEphemeral,
+    MinHold,
+    Revoking,
+    RevocationDue,
+    Revoked,
+    SessionLost,
+    SessionCrashed,
+    Deleted,
+    EpochClosed,
+    Closed,
+}
+
+/// What a call does in a state.
+#[derive(Debug)]
+pub struct Row {
+    /// The call.
+    pub call: Call,
+    /// Its status, or the SQLSTATE of its error.
+    pub answer: &'static str,
+    /// What `check_token` and `inspect` say afterwards, where that changes.
+    pub then: Option<(&'static str, &'static str)>,
+    /// What is recorded: in the lease's terms and its row, or as an event.
+    pub records: &'static [&'static str],
+}
+
+/// A state.
+#[derive(Debug)]
+pub struct State {
+    /// Which.
+    pub name: Name,
+    /// Its title.
+    pub title: &'static str,
+    /// How a lease gets there.
+    pub meaning: &'static str,
+    /// What each call does in it.
+    pub rows: &'static [Row],
+}
+
+impl State {
+    /// What a call answers in it; `None` where the table leaves that open.
+    pub fn answer(&self, call: Call) -> Option<&'static str> {
+        self.rows.iter().find(|row| row.call == call).map(|row| row.answer)
+    }
+}
+
+/// A call that changes nothing.
+const fn says(call: Call, answer: &'static str) -> Row {
+    Row { call, answer, then: None, records: &[] }
+}
+
+/// A call that records something and leaves the lease in its state.
+const fn notes(call: Call, answer: &'static str, records: &'static [&'static str]) -> Row {
+    Row { call, answer, then: None, records }
+}
+
+/// A call after which the token and the lease are something else.
+const fn makes(
+    call: Call,
+    answer: &'static str,
+    token: &'static str,
+    lease: &'static str,
+    records: &'static [&'static str],
+) -> Row {
+    Row { call, answer, then: Some((token, lease)), records }
+}
+
+const HANDOVER: &[&str] = &["lease.handover_requested", "event handover_requested"];
+const ANNOUNCED: &[&str] =
+    &["lease.revoke_at", "lease.handover_requested", "term.ended_by", "event revocation_announced"];
+
+/// Every state.
+pub const STATES: &[State] = &[
+    State {
+        name: Name::NeverGranted,
+        title: "never granted",
+        meaning: "Nobody has ever asked for the lease; the token was never issued.",
+        rows: &[
+            makes(Acquire, "granted", "unknown", "held", &["term"]),
+            makes(AcquireAgain, "granted", "unknown", "held", &["term"]),
+            says(Renew, "unknown"),
+            says(RenewAll, "unknown"),
+            says(Release, "unknown"),
+            says(CheckToken, "unknown"),
+            says(Inspect, "free"),
+            says(Write, "LF004"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            says(DropLease, "unknown"),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Held,
+        title: "held",
+        meaning: "The token's term is current.",
+        rows: &[
+            says(Acquire, "held"),
+            says(AcquireAgain, "granted"),
+            notes(Renew, "renewed", &["lease.renewed_at"]),
+            notes(RenewAll, "renewed", &["lease.renewed_at"]),
+            makes(Release, "released", "released", "free", &["term.end_reason = released"]),
+            says(CheckToken, "current"),
+            says(Inspect, "held"),
+            says(Write, "accepted"),
+            makes(Revoke, "revoked", "revoked", "free", &["term.end_reason = revoked", "event revoked"]),
+            notes(RevokeWithGrace, "revoking", ANNOUNCED),
+            notes(RequestHandover, "true", HANDOVER),
+            makes(DropLease, "deleted", "deleted", "free", &["term.end_reason = deleted", "event lease_dropped"]),
+            says(Evict, "55006"),
+        ],
+    },
+    State {
+        name: Name::HeldByAnotherRole,
+        title: "held by another role",
+        meaning: "The token is another role's; whoever calls may hold leases of the namespace, and no more.",
+        rows: &[
+            says(Acquire, "held"),
+            says(AcquireAgain, "held"),
+            says(Renew, "LF008"),
+            says(RenewAll, "unknown"),
+            says(Release, "LF008"),
+            says(CheckToken, "current"),
+            says(Inspect, "held"),
+            says(Write, "LF008"),
+            says(Revoke, "42501"),
+            says(RevokeWithGrace, "42501"),
+            notes(RequestHandover, "true", HANDOVER),
+            says(DropLease, "42501"),
+            says(Evict, "42501"),
+        ],
+    },
+    State {
+        name: Name::BeingChanged,
+        title: "being changed",
+        meaning: "Held; another session has renewed or released the term and not committed yet.",
+        rows: &[
+            says(Acquire, "held"),
+            says(AcquireAgain, "granted"),
+            says(Renew, "indeterminate"),
+            says(RenewAll, "indeterminate"),
+            says(Release, "indeterminate"),
+            says(CheckToken, "current"),
+            says(Inspect, "held"),
+            says(Write, "accepted"),
+            says(Revoke, "55P03"),
+            says(RevokeWithGrace, "55P03"),
+            says(RequestHandover, "55P03"),
+            says(DropLease, "blocked"),
+            says(Evict, "55006"),
+        ],
+    },
+    State {
+        name: Name::Expired,
+        title: "expired",
+        meaning: "The term has run out, and nobody has taken over.",
+        rows: &[
+            makes(Acquire, "granted", "superseded", "held", &["term", "term.end_reason = expired", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "expired"),
+            says(RenewAll, "expired"),
+            says(Release, "expired"),
+            says(CheckToken, "expired"),
+            says(Inspect, "expired"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            makes(DropLease, "deleted", "expired", "free", &["term.end_reason = expired", "event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::ExpiredAccepting,
+        title: "expired, accept_until_superseded",
+        meaning: "As expired, where the namespace lets the last holder write until somebody takes over.",
+        rows: &[
+            makes(Acquire, "granted", "superseded", "held", &["term", "term.end_reason = expired", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "expired"),
+            says(RenewAll, "expired"),
+            says(Release, "expired"),
+            says(CheckToken, "expired"),
+            says(Inspect, "expired"),
+            says(Write, "accepted"),
+            makes(Revoke, "revoked", "revoked", "free", &["term.end_reason = revoked", "event revoked"]),
+            notes(RevokeWithGrace, "revoking", ANNOUNCED),
+            says(RequestHandover, "false"),
+            makes(DropLease, "deleted", "deleted", "free", &["term.end_reason = deleted", "event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Superseded,
+        title: "superseded",
+        meaning: "The term has run out, and the next one is current. What is asked of the lease is asked of that one.",
+        rows: &[
+            says(Acquire, "held"),
+            says(AcquireAgain, "over"),
+            says(Renew, "superseded"),
+            says(RenewAll, "superseded"),
+            says(Release, "superseded"),
+            says(CheckToken, "superseded"),
+            says(Inspect, "held"),
+            says(Write, "LF001"),
+            makes(Revoke, "revoked", "superseded", "free", &["term.end_reason = revoked", "event revoked"]),
+            notes(RevokeWithGrace, "revoking", ANNOUNCED),
+            notes(RequestHandover, "true", HANDOVER),
+            makes(DropLease, "deleted", "superseded", "free", &["term.end_reason = deleted", "event lease_dropped"]),
+            says(Evict, "55006"),
+        ],
+    },
+    State {
+        name: Name::Blocked,
+        title: "expired, with an open writer",
+        meaning: "As expired; a transaction that wrote under the term is still open.",
+        rows: &[
+            says(Acquire, "blocked"),
+            says(AcquireAgain, "over"),
+            says(Renew, "expired"),
+            says(RenewAll, "expired"),
+            says(Release, "expired"),
+            says(CheckToken, "expired"),
+            says(Inspect, "expired"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            says(DropLease, "blocked"),
+            notes(Evict, "terminated", &["event eviction"]),
+        ],
+    },
+    State {
+        name: Name::CoolingDown,
+        title: "cooling down after expiry",
+        meaning: "As expired, within the namespace's cool_down.",
+        rows: &[
+            says(Acquire, "cooling_down"),
+            says(AcquireAgain, "over"),
+            says(Renew, "expired"),
+            says(RenewAll, "expired"),
+            says(Release, "expired"),
+            says(CheckToken, "expired"),
+            says(Inspect, "cooling_down"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            makes(DropLease, "deleted", "expired", "free", &["term.end_reason = expired", "event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Released,
+        title: "released",
+        meaning: "Its holder gave the term back.",
+        rows: &[
+            makes(Acquire, "granted", "released", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "released"),
+            says(RenewAll, "released"),
+            says(Release, "released"),
+            says(CheckToken, "released"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::ReleasedEphemeral,
+        title: "released, ephemeral",
+        meaning: "As released, in an ephemeral namespace: the lease's row has gone with the release.",
+        rows: &[
+            makes(Acquire, "granted", "released", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "released"),
+            says(RenewAll, "released"),
+            says(Release, "released"),
+            says(CheckToken, "released"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            says(DropLease, "unknown"),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::MinHold,
+        title: "released within min_hold",
+        meaning: "As released, before the namespace's min_hold has passed since the grant.",
+        rows: &[
+            says(Acquire, "cooling_down"),
+            says(AcquireAgain, "over"),
+            says(Renew, "released"),
+            says(RenewAll, "released"),
+            says(Release, "released"),
+            says(CheckToken, "released"),
+            says(Inspect, "cooling_down"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            makes(DropLease, "deleted", "released", "free", &["event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Revoking,
+        title: "revoking",
+        meaning: "Held; a revocation was announced, and its grace runs.",
+        rows: &[
+            says(Acquire, "held"),
+            says(AcquireAgain, "granted"),
+            notes(Renew, "renewed", &["lease.renewed_at"]),
+            notes(RenewAll, "renewed", &["lease.renewed_at"]),
+            makes(Release, "released", "released", "free", &["term.end_reason = released"]),
+            says(CheckToken, "current"),
+            says(Inspect, "held"),
+            says(Write, "accepted"),
+            makes(Revoke, "revoked", "revoked", "free", &["term.end_reason = revoked", "event revoked"]),
+            notes(RevokeWithGrace, "revoking", &["event revocation_announced"]),
+            says(RequestHandover, "true"),
+            makes(DropLease, "deleted", "deleted", "free", &["term.end_reason = deleted", "event lease_dropped"]),
+            says(Evict, "55006"),
+        ],
+    },
+    State {
+        name: Name::RevocationDue,
+        title: "revoked by a grace that ran out",
+        meaning: "The grace of an announced revocation has passed.",
+        rows: &[
+            makes(Acquire, "granted", "revoked", "held", &["term", "term.end_reason = revoked", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "revoked"),
+            says(RenewAll, "revoked"),
+            says(Release, "revoked"),
+            says(CheckToken, "revoked"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["term.end_reason = revoked", "event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Revoked,
+        title: "revoked",
+        meaning: "An administrator took the term away.",
+        rows: &[
+            makes(Acquire, "granted", "revoked", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "revoked"),
+            says(RenewAll, "revoked"),
+            says(Release, "revoked"),
+            says(CheckToken, "revoked"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::SessionLost,
+        title: "session lost",
+        meaning: "The backend that the term was bound to is gone, before the term ran out.",
+        rows: &[
+            makes(Acquire, "granted", "session_lost", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "session_lost"),
+            says(RenewAll, "session_lost"),
+            says(Release, "session_lost"),
+            says(CheckToken, "session_lost"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::SessionCrashed,
+        title: "session lost, not recorded",
+        meaning: "As session lost, where the backend had no time to record its end.",
+        rows: &[
+            makes(
+                Acquire,
+                "granted",
+                "session_lost",
+                "held",
+                &["term", "term.end_reason = session_lost", "term.superseded_by"],
+            ),
+            says(AcquireAgain, "over"),
+            says(Renew, "session_lost"),
+            says(RenewAll, "session_lost"),
+            says(Release, "session_lost"),
+            says(CheckToken, "session_lost"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            notes(DropLease, "deleted", &["term.end_reason = session_lost", "event lease_dropped"]),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::Deleted,
+        title: "deleted",
+        meaning: "The lease was dropped while the term was held.",
+        rows: &[
+            makes(Acquire, "granted", "deleted", "held", &["term", "term.superseded_by"]),
+            says(AcquireAgain, "over"),
+            says(Renew, "deleted"),
+            says(RenewAll, "deleted"),
+            says(Release, "deleted"),
+            says(CheckToken, "deleted"),
+            says(Inspect, "free"),
+            says(Write, "LF003"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            says(DropLease, "unknown"),
+            says(Evict, "nobody"),
+        ],
+    },
+    State {
+        name: Name::EpochClosed,
+        title: "of an earlier epoch",
+        meaning: "The term was held when another epoch was opened.",
+        rows: &[
+            says(AcquireAgain, "over"),
+            says(Renew, "epoch_closed"),
+            says(RenewAll, "epoch_closed"),
+            says(Release, "epoch_closed"),
+            says(CheckToken, "epoch_closed"),
+            says(Write, "LF005"),
+        ],
+    },
+    State {
+        name: Name::Closed,
+        title: "coordinator closed",
+        meaning: "The term was held when the coordinator was closed: a transition to another epoch is under way.",
+        rows: &[
+            says(Acquire, "closed"),
+            says(AcquireAgain, "closed"),
+            says(Renew, "epoch_closed"),
+            says(RenewAll, "epoch_closed"),
+            says(Release, "epoch_closed"),
+            says(CheckToken, "epoch_closed"),
+            says(Inspect, "closed"),
+            says(Write, "LF007"),
+        ],
+    },
+];
+
+#[cfg(test)]
+#[path = "states_tests.rs"]
+mod tests;
