@@ -219,7 +219,13 @@ pub const STATES: &[State] = &[
         title: "expired",
         meaning: "The term has run out, and nobody has taken over.",
         rows: &[
-            makes(Acquire, "granted", "superseded", "held", &["term", "term.end_reason = expired", "term.superseded_by"]),
+            makes(
+                Acquire,
+                "granted",
+                "superseded",
+                "held",
+                &["term", "term.end_reason = expired", "term.superseded_by"],
+            ),
             says(AcquireAgain, "over"),
             says(Renew, "expired"),
             says(RenewAll, "expired"),
@@ -239,7 +245,13 @@ pub const STATES: &[State] = &[
         title: "expired, accept_until_superseded",
         meaning: "As expired, where the namespace lets the last holder write until somebody takes over.",
         rows: &[
-            makes(Acquire, "granted", "superseded", "held", &["term", "term.end_reason = expired", "term.superseded_by"]),
+            makes(
+                Acquire,
+                "granted",
+                "superseded",
+                "held",
+                &["term", "term.end_reason = expired", "term.superseded_by"],
+            ),
             says(AcquireAgain, "over"),
             says(Renew, "expired"),
             says(RenewAll, "expired"),

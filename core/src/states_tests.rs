@@ -4,7 +4,9 @@ use super::*;
 use crate::Token;
 use crate::admission::{Case, Claim, MissingRule, Presented, Verdict, admit};
 use crate::epoch::Coordinator;
-use crate::lease::{EndReason, ExpiryRule, Grantability, NEVER, Policy, Record, Standing, Term, grantability, standing};
+use crate::lease::{
+    EndReason, ExpiryRule, Grantability, NEVER, Policy, Record, Standing, Term, grantability, standing,
+};
 use crate::time::Instant;
 use std::fmt::Write as _;
 
@@ -245,7 +247,8 @@ fn page() -> String {
     }
     for state in STATES {
         let _ = write!(out, "## {}\n\n{}\n\n", state.title, state.meaning);
-        let changing: Vec<&Row> = state.rows.iter().filter(|row| row.then.is_some() || !row.records.is_empty()).collect();
+        let changing: Vec<&Row> =
+            state.rows.iter().filter(|row| row.then.is_some() || !row.records.is_empty()).collect();
         if changing.is_empty() {
             out += "No call changes anything.\n\n";
             continue;

@@ -6,8 +6,8 @@ use crate::pg::holder::{At, Holder};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::value::Value;
 use crate::pg::{clock, prepared, role, session, text};
-use crate::store::{LeaseId, lease};
 use crate::store::namespace::Privilege;
+use crate::store::{LeaseId, lease};
 use fencing_core::Error;
 
 /// The transactions, other than this one, that the next `acquire` would find in its way.

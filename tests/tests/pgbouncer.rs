@@ -186,7 +186,8 @@ fn a_term_belongs_to_no_connection() {
         assert_eq!(next(&format!("SELECT status FROM fencing.renew({token})")), "released");
     }
     // A request whose reply was lost is asked for again elsewhere.
-    let ask = "SELECT token FROM fencing.acquire('jobs', 'asked', 'w', request_id => '00000000-0000-0000-0000-000000000001')";
+    let ask =
+        "SELECT token FROM fencing.acquire('jobs', 'asked', 'w', request_id => '00000000-0000-0000-0000-000000000001')";
     assert_eq!(next(ask), next(ask));
     assert_eq!(seen.len(), 3, "{seen:?}");
 }
@@ -296,11 +297,17 @@ fn under_load() {
         ",
     )
     .expect("a script");
-    let modes: &[&str] =
-        if scene.pooler.knows_prepared_statements() { &["simple", "extended", "prepared"] } else { &["simple", "extended"] };
+    let modes: &[&str] = if scene.pooler.knows_prepared_statements() {
+        &["simple", "extended", "prepared"]
+    } else {
+        &["simple", "extended"]
+    };
     for mode in modes {
         let mut pgbench = scene.cluster.program("pgbench");
-        pgbench.args(["-n", "-c", "16", "-j", "2", "-t", "40", "-p", "6432", "-M", mode, "-f"]).arg(&script).arg("postgres");
+        pgbench
+            .args(["-n", "-c", "16", "-j", "2", "-t", "40", "-p", "6432", "-M", mode, "-f"])
+            .arg(&script)
+            .arg("postgres");
         run(&mut pgbench);
     }
     let lives = 16 * 40 * modes.len() as i64;

@@ -186,7 +186,9 @@ fn statement(call: Call, lease: &Lease) -> String {
     match call {
         Call::Acquire => format!("SELECT status FROM fencing.acquire('{namespace}', '{key}', 'caller')"),
         Call::AcquireAgain => {
-            format!("SELECT status FROM fencing.acquire('{namespace}', '{key}', 'caller', request_id => md5('{key}')::uuid)")
+            format!(
+                "SELECT status FROM fencing.acquire('{namespace}', '{key}', 'caller', request_id => md5('{key}')::uuid)"
+            )
         }
         Call::Renew => format!("SELECT status FROM fencing.renew({token})"),
         Call::RenewAll => format!("SELECT status FROM fencing.renew_all(ARRAY[{token}])"),
@@ -194,7 +196,9 @@ fn statement(call: Call, lease: &Lease) -> String {
         Call::CheckToken => format!("SELECT fencing.check_token({token})"),
         Call::Inspect => format!("SELECT state FROM fencing.inspect('{namespace}', '{key}')"),
         Call::Write => {
-            format!("BEGIN; SELECT fencing.present({token}); INSERT INTO {namespace} VALUES ('{key}'); COMMIT; SELECT 'accepted'")
+            format!(
+                "BEGIN; SELECT fencing.present({token}); INSERT INTO {namespace} VALUES ('{key}'); COMMIT; SELECT 'accepted'"
+            )
         }
         Call::Revoke => format!("SELECT fencing.revoke('{namespace}', '{key}', 'a test')"),
         Call::RevokeWithGrace => format!("SELECT fencing.revoke('{namespace}', '{key}', 'a test', '2 h')"),
