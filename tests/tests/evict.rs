@@ -144,11 +144,11 @@ fn a_prepared_transaction_is_named_and_left_alone() {
     let named = (None, Some("gid é".to_owned()), "prepared".to_owned());
     // It waits for nothing that it can't bring about.
     let since = Instant::now();
-    assert_eq!(scene.evict(), [named.clone()]);
+    assert_eq!(scene.evict(), std::slice::from_ref(&named));
     assert!(since.elapsed().as_secs() < 10);
     // The session that prepared it has nothing to do with it any more, nor has its next transaction.
     writer.run("BEGIN; SELECT 1");
-    assert_eq!(scene.evict(), [named.clone()]);
+    assert_eq!(scene.evict(), std::slice::from_ref(&named));
     writer.run("COMMIT");
     // Nor has any process, once the server was restarted.
     scene.cluster.restart(Stop::Fast);

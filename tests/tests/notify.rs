@@ -65,9 +65,9 @@ fn with_the_transaction_that_brings_it_about() {
     let release = format!("SELECT fencing.release({token})");
     session.run(&format!("BEGIN; {release}; ROLLBACK"));
     session.run(&format!("BEGIN; SAVEPOINT s; {release}; ROLLBACK TO s; COMMIT"));
-    assert_eq!(heard(&mut listener), [String::new(); 0]);
+    assert!(heard(&mut listener).is_empty());
     session.run(&format!("BEGIN; SELECT fencing.present({token}); INSERT INTO t VALUES (1); {release}"));
-    assert_eq!(heard(&mut listener), [String::new(); 0]);
+    assert!(heard(&mut listener).is_empty());
     session.run("COMMIT");
     assert_eq!(heard(&mut listener), [payload("released", "a", token)]);
     // PostgreSQL prepares no transaction that notifies.
@@ -82,13 +82,13 @@ fn only_where_it_was_asked_for() {
     let (_cluster, mut session, mut listener) = scene();
     let token: i64 = session.get("SELECT token FROM fencing.acquire('quiet', 'a', 'x')");
     session.run(&format!("SELECT fencing.release({token})"));
-    assert_eq!(heard(&mut listener), [String::new(); 0]);
+    assert!(heard(&mut listener).is_empty());
     session.run("SELECT fencing.alter_namespace('quiet', notify => true)");
     session.run("SELECT fencing.acquire('quiet', 'a', 'x')");
     assert_eq!(heard(&mut listener).len(), 1);
     session.run("SELECT fencing.alter_namespace('jobs', notify => false)");
     session.acquire("a", "x").granted();
-    assert_eq!(heard(&mut listener), [String::new(); 0]);
+    assert!(heard(&mut listener).is_empty());
 }
 
 #[test]
