@@ -10,6 +10,7 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::sequence;
 use crate::pg::session::Session;
+use crate::pg::snapshot::Latest;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, text, xact};
@@ -345,11 +346,12 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         let writers = lease.changer().map_or_else(Vec::new, |writer| writer.in_the_way_of(Mode::Shared));
         return Ok(blocked(writers, false));
     }
-    let highest = term::highest();
+    let before = Latest::take();
     let (seq, lsn) = draw()?;
     let token = Token::new(open, seq)?;
-    // A sequence behind the terms has lost history: what it draws may have been issued before.
-    if highest.is_some_and(|highest| token <= highest) {
+    // A sequence behind the terms has lost history: what it draws may have been issued before. Terms
+    // drawn later may have been committed since; the snapshot doesn't see them.
+    if term::any_from(token, &before) {
         return Ok(Attempt::Closed);
     }
     let expires_at = now + request.ttl;

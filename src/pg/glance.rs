@@ -9,14 +9,19 @@ use std::sync::atomic::{Ordering, fence};
 /// Where a row is stored.
 #[derive(Clone, Copy)]
 pub struct Place {
-    at: pg_sys::ItemPointerData,
+    pub(super) at: pg_sys::ItemPointerData,
     /// Where its page was in memory last time.
-    page: Option<(RelFile, Buffer)>,
+    pub(super) page: Option<(RelFile, Buffer)>,
 }
 
 impl Place {
     pub(super) fn new(at: pg_sys::ItemPointerData) -> Place {
         Place { at, page: None }
+    }
+
+    /// The number of its page.
+    pub(super) fn block(&self) -> u32 {
+        u32::from(self.at.ip_blkid.bi_hi) << 16 | u32::from(self.at.ip_blkid.bi_lo)
     }
 
     /// Where its page was in memory last time.
@@ -54,7 +59,7 @@ pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T
 /// # Safety
 /// As [`look_at`]; inside a guard.
 unsafe fn pin(table: Oid, place: &mut Place) -> Buffer {
-    let block = u32::from(place.at.ip_blkid.bi_hi) << 16 | u32::from(place.at.ip_blkid.bi_lo);
+    let block = place.block();
     // SAFETY: the caller's promise.
     unsafe {
         if let Some((file, buffer)) = place.page
@@ -64,13 +69,24 @@ unsafe fn pin(table: Oid, place: &mut Place) -> Buffer {
         }
         let rel = raw::table_open(table, pg_sys::NoLock as i32);
         let buffer = raw::ReadBuffer(rel, block);
-        #[cfg(feature = "pg15")]
-        let file = (*rel).rd_node;
-        #[cfg(not(feature = "pg15"))]
-        let file = (*rel).rd_locator;
+        let file = file_of(rel);
         raw::table_close(rel, pg_sys::NoLock as i32);
         place.page = Some((file, buffer));
         buffer
+    }
+}
+
+/// The file of a relation's pages.
+///
+/// # Safety
+/// The relation is open.
+pub(super) unsafe fn file_of(rel: pg_sys::Relation) -> RelFile {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(feature = "pg15")]
+        return (*rel).rd_node;
+        #[cfg(not(feature = "pg15"))]
+        return (*rel).rd_locator;
     }
 }
 

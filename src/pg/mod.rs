@@ -20,6 +20,7 @@ pub mod raw;
 pub mod relation;
 pub mod report;
 pub mod role;
+pub mod scan;
 pub mod sequence;
 pub mod server;
 pub mod session;

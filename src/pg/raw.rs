@@ -10,9 +10,11 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 #[cfg(feature = "pg15")]
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
-    Buffer, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, LOCKMODE, LOCKTAG,
-    MemoryContext, MemoryContextCallback, Oid, Relation, Snapshot, TimestampTz, TransactionId,
+    Buffer, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexScanDesc, ItemPointer,
+    LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot,
+    TM_Result, TimestampTz, TransactionId, TupleDesc,
 };
+use std::ffi::c_void;
 
 unsafe extern "C-unwind" {
     // These can't raise.
@@ -40,7 +42,38 @@ unsafe extern "C-unwind" {
     pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
     pub fn ReadRecentBuffer(file: RelFile, fork: ForkNumber::Type, block: u32, recent: Buffer) -> bool;
+    pub fn RelationGetNumberOfBlocksInFork(relation: Relation, fork: ForkNumber::Type) -> u32;
     pub fn LockBuffer(buffer: Buffer, mode: i32);
     pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
+    pub fn HeapTupleSatisfiesUpdate(tuple: HeapTuple, command: CommandId, buffer: Buffer) -> TM_Result::Type;
     pub fn ReleaseBuffer(buffer: Buffer);
+    pub fn PageGetHeapFreeSpace(page: *const c_void) -> usize;
+    pub fn heap_page_prune_opt(relation: Relation, buffer: Buffer);
+    pub fn heap_hot_search_buffer(
+        tid: ItemPointer,
+        relation: Relation,
+        buffer: Buffer,
+        snapshot: Snapshot,
+        tuple: HeapTuple,
+        all_dead: *mut bool,
+        first_call: bool,
+    ) -> bool;
+    pub fn heap_copytuple(tuple: HeapTuple) -> HeapTuple;
+    pub fn heap_deform_tuple(tuple: HeapTuple, descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool);
+    pub fn index_open(index: Oid, mode: LOCKMODE) -> Relation;
+    pub fn index_close(index: Relation, mode: LOCKMODE);
+    #[cfg(not(feature = "pg18"))]
+    pub fn index_beginscan(table: Relation, index: Relation, snapshot: Snapshot, keys: i32, by: i32) -> IndexScanDesc;
+    #[cfg(feature = "pg18")]
+    pub fn index_beginscan(
+        table: Relation,
+        index: Relation,
+        snapshot: Snapshot,
+        instrument: *mut c_void,
+        keys: i32,
+        by: i32,
+    ) -> IndexScanDesc;
+    pub fn index_rescan(scan: IndexScanDesc, keys: ScanKey, count: i32, by: ScanKey, by_count: i32);
+    pub fn index_getnext_tid(scan: IndexScanDesc, direction: ScanDirection::Type) -> ItemPointer;
+    pub fn index_endscan(scan: IndexScanDesc);
 }

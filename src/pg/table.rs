@@ -1,14 +1,13 @@
-//! The extension's tables, read and written below SQL: fresh in every isolation level, without
-//! predicate locks, and past the triggers that keep everyone else from writing them.
+//! The extension's tables and how they are written, below SQL: past the triggers that keep everyone
+//! else from writing them. [`super::scan`] reads them.
 
 use super::glance::Place;
 use super::lock::Tag;
 use super::snapshot::Latest;
-use super::value::{Key, Value, scan_keys};
-use super::{memory, raw, text, xact};
+use super::value::Value;
+use super::{raw, text, xact};
 use fencing_core::name::Interval;
 use pgrx::pg_sys::{self, Datum, Oid};
-use std::ops::ControlFlow;
 
 /// What a table is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl Access {
 
 /// An open table. The lock is kept until the transaction ends.
 pub struct Table {
-    rel: pg_sys::Relation,
+    pub(super) rel: pg_sys::Relation,
 }
 
 /// How a row is read.
@@ -50,13 +49,15 @@ pub enum Read<'a> {
 
 /// No table of the extension has more columns.
 const COLUMNS: usize = 20;
-const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
+pub(super) const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
 
 /// One row; usually a copy.
 pub struct Row {
-    tuple: pg_sys::HeapTuple,
-    values: [Datum; COLUMNS],
-    nulls: [bool; COLUMNS],
+    pub(super) tuple: pg_sys::HeapTuple,
+    pub(super) values: [Datum; COLUMNS],
+    pub(super) nulls: [bool; COLUMNS],
+    /// Where the chain of its versions begins.
+    pub root: Place,
     /// Somebody else's open transaction is changing the row, or has locked it.
     pub busy: bool,
     /// The row was replaced or removed after the snapshot was taken: read again.
@@ -170,7 +171,7 @@ impl Table {
         table
     }
 
-    fn descriptor(&self) -> pg_sys::TupleDesc {
+    pub(super) fn descriptor(&self) -> pg_sys::TupleDesc {
         // SAFETY: the relation is open.
         unsafe { (*self.rel).rd_att }
     }
@@ -180,160 +181,19 @@ impl Table {
         unsafe { (*self.descriptor()).natts as usize }
     }
 
-    fn copy(&self, tuple: pg_sys::HeapTuple) -> Row {
-        let (mut values, mut nulls) = EMPTY;
-        // SAFETY: the tuple is pinned; the arrays have the descriptor's length; they point into the
-        // copy, which lives in the current memory context.
-        let tuple = unsafe {
-            let copy = pg_sys::heap_copytuple(tuple);
-            pg_sys::heap_deform_tuple(copy, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            copy
-        };
-        Row { tuple, values, nulls, busy: false, outdated: false }
-    }
-
-    /// Looks at one pinned tuple: is it the version to see, and is somebody changing it?
-    unsafe fn judge(&self, scan: pg_sys::SysScanDesc, tuple: pg_sys::HeapTuple, snapshot: &Latest) -> Option<Row> {
-        // SAFETY: a heap table's slot is a buffer slot, and it holds `tuple`; visibility is judged
-        // under the buffer's share lock, as PostgreSQL requires.
-        let state = unsafe {
-            let buffer = (*(*scan).slot.cast::<pg_sys::BufferHeapTupleTableSlot>()).buffer;
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-            let visible = pg_sys::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer);
-            let state = visible.then(|| pg_sys::HeapTupleSatisfiesUpdate(tuple, xact_command(), buffer));
-            pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-            state
-        }?;
-        let mut row = self.copy(tuple);
-        use pg_sys::TM_Result as Tm;
-        match state {
-            Tm::TM_BeingModified => {
-                // SAFETY: the copy is whole; a look at this backend's own transaction state.
-                row.busy = unsafe {
-                    let xmax = (*(*row.tuple).t_data).t_choice.t_heap.t_xmax;
-                    !raw::TransactionIdIsCurrentTransactionId(xmax)
-                };
-            }
-            Tm::TM_Updated | Tm::TM_Deleted => row.outdated = true,
-            _ => {}
-        }
-        Some(row)
-    }
-
-    fn scan(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
-        let mut keys = scan_keys(keys);
-        // SAFETY: the scan is ended before the keys and the relation go away.
-        unsafe {
-            let raw = match read {
-                Read::Locked => &raw mut pg_sys::SnapshotSelfData,
-                Read::Latest(_) => &raw mut pg_sys::SnapshotAnyData,
-            };
-            let scan = pg_sys::systable_beginscan(
-                self.rel,
-                index,
-                index != Oid::INVALID,
-                raw,
-                keys.len() as i32,
-                keys.as_mut_ptr(),
-            );
-            let mut found = None;
-            while found.is_none() {
-                let tuple = pg_sys::systable_getnext(scan);
-                if tuple.is_null() {
-                    break;
-                }
-                found = match read {
-                    Read::Locked => Some(self.copy(tuple)),
-                    Read::Latest(snapshot) => self.judge(scan, tuple, snapshot),
-                };
-            }
-            pg_sys::systable_endscan(scan);
-            found
-        }
-    }
-
-    /// The row with that key, if there is one.
-    pub fn find(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
-        self.scan(index, keys, read)
-    }
-
-    /// Any row, for tables that have one.
-    pub fn first(&self, snapshot: &Latest) -> Option<Row> {
-        self.scan(Oid::INVALID, &[], Read::Latest(snapshot))
-    }
-
-    /// The row with the highest key of that index.
-    pub fn last(&self, index: Oid, snapshot: &Latest) -> Option<Row> {
-        let mut last = None;
-        self.walk(index, &[], pg_sys::ScanDirection::BackwardScanDirection, snapshot, |row| {
-            last = Some(row);
-            ControlFlow::Break(())
-        });
-        last
-    }
-
-    /// Every row whose leading key columns match, in the index's order.
-    pub fn all(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest) -> Vec<Row> {
-        let mut rows = Vec::new();
-        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
-            rows.push(row);
-            ControlFlow::Continue(())
-        });
-        rows
-    }
-
-    /// Visits them one by one. Of what `visit` reads of a row nothing stays in memory but what it
-    /// copied for itself.
-    pub fn each(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest, mut visit: impl FnMut(&Row)) {
-        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
-            memory::transient(|| visit(&row));
-            // SAFETY: a copy, which nobody refers to any more.
-            unsafe { pg_sys::heap_freetuple(row.tuple) };
-            ControlFlow::Continue(())
-        });
-    }
-
-    fn walk(
-        &self,
-        index: Oid,
-        keys: &[(i16, Key)],
-        direction: pg_sys::ScanDirection::Type,
-        snapshot: &Latest,
-        mut visit: impl FnMut(Row) -> ControlFlow<()>,
-    ) {
-        let mut keys = scan_keys(keys);
-        // SAFETY: as `scan`; the index is open while the scan runs.
-        unsafe {
-            let index = pg_sys::index_open(index, pg_sys::AccessShareLock as i32);
-            let any = &raw mut pg_sys::SnapshotAnyData;
-            let scan = pg_sys::systable_beginscan_ordered(self.rel, index, any, keys.len() as i32, keys.as_mut_ptr());
-            loop {
-                let tuple = pg_sys::systable_getnext_ordered(scan, direction);
-                if tuple.is_null() {
-                    break;
-                }
-                if let Some(row) = self.judge(scan, tuple, snapshot)
-                    && visit(row).is_break()
-                {
-                    break;
-                }
-            }
-            pg_sys::systable_endscan_ordered(scan);
-            pg_sys::index_close(index, pg_sys::AccessShareLock as i32);
-        }
-    }
-
-    /// Adds a row; `values` has one entry for each column.
-    pub fn insert(&self, values: &[Value]) {
+    /// Adds a row; `values` has one entry for each column. Gives its place.
+    pub fn insert(&self, values: &[Value]) -> Place {
         debug_assert_eq!(values.len(), self.columns());
         let (mut datums, mut nulls): (Vec<_>, Vec<_>) = values.iter().map(|v| v.datum()).unzip();
         // SAFETY: the arrays have the descriptor's length; the relation is open for writing.
-        unsafe {
+        let place = unsafe {
             let tuple = pg_sys::heap_form_tuple(self.descriptor(), datums.as_mut_ptr(), nulls.as_mut_ptr());
             pg_sys::heap_insert(self.rel, tuple, xact::writing_command(), 0, std::ptr::null_mut());
             self.index(tuple);
-        }
+            Place::new((*tuple).t_self)
+        };
         xact::next_command();
+        place
     }
 
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
@@ -464,11 +324,6 @@ fn written(outcome: pg_sys::TM_Result::Type) -> Written {
         Tm::TM_BeingModified | Tm::TM_WouldBlock => Written::Busy,
         _ => Written::Changed,
     }
-}
-
-fn xact_command() -> pg_sys::CommandId {
-    // SAFETY: reads a static of this backend.
-    unsafe { raw::GetCurrentCommandId(false) }
 }
 
 impl Drop for Table {

@@ -57,6 +57,8 @@ pub enum Key<'a> {
     Int(i32),
     /// bigint
     BigInt(i64),
+    /// a bigint of at least so much
+    AtLeast(i64),
     /// oid
     Oid(Oid),
     /// text COLLATE "C"
@@ -69,23 +71,24 @@ const F_INT4EQ: u32 = 65;
 const F_TEXTEQ: u32 = 67;
 const F_OIDEQ: u32 = 184;
 const F_INT8EQ: u32 = 467;
+const F_INT8GE: u32 = 472;
 const F_UUID_EQ: u32 = 2956;
 
 /// As PostgreSQL's scans take them.
 pub(super) fn scan_keys(keys: &[(i16, Key)]) -> Vec<pg_sys::ScanKeyData> {
     let mut out = vec![pg_sys::ScanKeyData::default(); keys.len()];
     for (entry, (column, key)) in out.iter_mut().zip(keys) {
-        let (eq, datum) = match key {
-            Key::Int(n) => (F_INT4EQ, (*n).into()),
-            Key::BigInt(n) => (F_INT8EQ, (*n).into()),
-            Key::Oid(oid) => (F_OIDEQ, (*oid).into()),
-            Key::Text(bytes) => (F_TEXTEQ, text::datum_of(bytes)),
-            Key::Uuid(datum) => (F_UUID_EQ, *datum),
+        use pg_sys::{BTEqualStrategyNumber as EQUAL, BTGreaterEqualStrategyNumber as AT_LEAST};
+        let (strategy, function, datum) = match key {
+            Key::Int(n) => (EQUAL, F_INT4EQ, (*n).into()),
+            Key::BigInt(n) => (EQUAL, F_INT8EQ, (*n).into()),
+            Key::AtLeast(n) => (AT_LEAST, F_INT8GE, (*n).into()),
+            Key::Oid(oid) => (EQUAL, F_OIDEQ, (*oid).into()),
+            Key::Text(bytes) => (EQUAL, F_TEXTEQ, text::datum_of(bytes)),
+            Key::Uuid(datum) => (EQUAL, F_UUID_EQ, *datum),
         };
         // SAFETY: fills one entry; the collation it sets is "C", as the indexed columns have it.
-        unsafe {
-            pg_sys::ScanKeyInit(entry, *column, pg_sys::BTEqualStrategyNumber as u16, Oid::from(eq), datum);
-        }
+        unsafe { pg_sys::ScanKeyInit(entry, *column, strategy as u16, Oid::from(function), datum) };
     }
     out
 }

@@ -6,6 +6,7 @@ pub mod fence;
 pub mod guarded;
 pub mod lease;
 pub mod namespace;
+mod places;
 pub mod request;
 pub mod term;
 

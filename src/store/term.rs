@@ -1,6 +1,8 @@
 //! `fencing.term`: every term ever granted.
 
+use super::places::Places;
 use super::{LeaseId, token};
+use crate::pg::backend::Backend;
 use crate::pg::extension::oids;
 use crate::pg::memory;
 use crate::pg::snapshot::Latest;
@@ -49,6 +51,8 @@ pub struct End {
     pub observed_at: Instant,
 }
 
+static PLACES: Backend<Places<i64>> = Places::new();
+
 /// The term of that token, as of now.
 pub fn read(token: Token) -> Option<Term> {
     Reader::new().read(token)
@@ -69,8 +73,10 @@ impl Reader {
 
     /// The term of that token.
     pub fn read(&self, token: Token) -> Option<Term> {
-        let key = [(1, Key::BigInt(token.to_bigint()))];
-        self.table.find(oids().term_pkey, &key, Read::Latest(&self.snapshot)).map(from_row)
+        let token = token.to_bigint();
+        let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
+        let row = PLACES.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
+        row.map(from_row)
     }
 }
 
@@ -99,10 +105,10 @@ pub fn is_ended_by_me(token: Token) -> bool {
     read(token).is_some_and(|term| term.record.ended.is_some() && term.row.written_by_me())
 }
 
-/// The highest token that any committed term has.
-pub fn highest() -> Option<Token> {
-    let row = Table::open(oids().term, Access::Read).last(oids().term_pkey, &Latest::take())?;
-    Some(token(row.bigint(1)))
+/// Whether a term with this token, or with a higher one, was committed when the snapshot was taken.
+pub fn any_from(token: Token, then: &Latest) -> bool {
+    let table = Table::open(oids().term, Access::Read);
+    table.find(oids().term_pkey, &[(1, Key::AtLeast(token.to_bigint()))], Read::Latest(then)).is_some()
 }
 
 fn from_row(row: Row) -> Term {
@@ -116,7 +122,7 @@ fn from_row(row: Row) -> Term {
 
 /// Records a new term.
 pub fn insert(term: &NewTerm) {
-    Table::open(oids().term, Access::Write).insert(&[
+    let place = Table::open(oids().term, Access::Write).insert(&[
         Value::BigInt(term.token.to_bigint()),
         Value::Int(term.lease.namespace),
         Value::Text(&term.lease.key),
@@ -135,6 +141,7 @@ pub fn insert(term: &NewTerm) {
         Value::Null,
         Value::Null,
     ]);
+    PLACES.remember(term.token.to_bigint(), place);
 }
 
 /// Records by which term one was superseded that was closed before.

@@ -1,0 +1,248 @@
+//! How the extension's tables are read, below SQL: fresh in every isolation level, and without
+//! predicate locks. A row is found by an index, or where it was last seen.
+
+use super::glance::{Place, file_of};
+use super::snapshot::Latest;
+use super::table::{EMPTY, Read, Row, Table};
+use super::value::{Key, scan_keys};
+use super::{memory, raw};
+use pgrx::pg_sys::{self, Buffer, Oid};
+use std::ops::ControlFlow;
+
+/// A page whose room would not take a row that was read, and this much more, is tidied at once.
+/// PostgreSQL, left to itself, does so from the table's fill factor on: at every update, that is.
+const MORE: usize = 256;
+
+const SHARE: i32 = pg_sys::BUFFER_LOCK_SHARE as i32;
+const UNLOCK: i32 = pg_sys::BUFFER_LOCK_UNLOCK as i32;
+const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
+
+impl Table {
+    /// Copies a version of a row out of its page, if it is the one to see.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. `tuple` lies in `buffer`, which is pinned and locked.
+    unsafe fn judge(&self, tuple: pg_sys::HeapTuple, buffer: Buffer, root: Place, read: Read) -> Option<Row> {
+        use pg_sys::TM_Result as Tm;
+        let (mut values, mut nulls) = EMPTY;
+        let (mut busy, mut outdated) = (false, false);
+        // SAFETY: the caller's promise; visibility is judged under the buffer's lock, as PostgreSQL
+        // requires. The arrays have room for every column, and point into the copy, which lives in the
+        // current memory context.
+        unsafe {
+            if let Read::Latest(snapshot) = read {
+                if !raw::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer) {
+                    return None;
+                }
+                match raw::HeapTupleSatisfiesUpdate(tuple, raw::GetCurrentCommandId(false), buffer) {
+                    Tm::TM_BeingModified => {
+                        let xmax = (*(*tuple).t_data).t_choice.t_heap.t_xmax;
+                        busy = !raw::TransactionIdIsCurrentTransactionId(xmax);
+                    }
+                    Tm::TM_Updated | Tm::TM_Deleted => outdated = true,
+                    _ => {}
+                }
+            }
+            let tuple = raw::heap_copytuple(tuple);
+            raw::heap_deform_tuple(tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            Some(Row { tuple, values, nulls, root, busy, outdated })
+        }
+    }
+
+    /// The version to see of the row whose chain begins at `root`: versions on one page are reached
+    /// through the first, which alone an index knows. Lets go of the buffer.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. `buffer` is pinned, and holds the place's page.
+    unsafe fn version(&self, mut root: Place, buffer: Buffer, read: Read) -> Option<Row> {
+        let snapshot = match read {
+            Read::Locked => &raw mut pg_sys::SnapshotSelfData,
+            // Judged version by version: an MVCC scan would take predicate locks.
+            Read::Latest(_) => &raw mut pg_sys::SnapshotAnyData,
+        };
+        let mut tuple = pg_sys::HeapTupleData::default();
+        let (mut at, mut first, mut found) = (root.at, true, None);
+        // SAFETY: the caller's promise.
+        unsafe {
+            root.page = Some((file_of(self.rel), buffer));
+            raw::LockBuffer(buffer, SHARE);
+            while found.is_none()
+                && raw::heap_hot_search_buffer(
+                    &mut at,
+                    self.rel,
+                    buffer,
+                    snapshot,
+                    &mut tuple,
+                    std::ptr::null_mut(),
+                    first,
+                )
+            {
+                first = false;
+                found = self.judge(&mut tuple, buffer, root, read);
+            }
+            raw::LockBuffer(buffer, UNLOCK);
+            // Old versions are cleared away where the next would find no room.
+            let room = raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast());
+            if found.as_ref().is_none_or(|row| room < (*row.tuple).t_len as usize + MORE) {
+                raw::heap_page_prune_opt(self.rel, buffer);
+            }
+            raw::ReleaseBuffer(buffer);
+        }
+        found
+    }
+
+    /// The row with that key, if there is one.
+    pub fn find(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
+        let mut keys = scan_keys(keys);
+        for (key, column) in keys.iter_mut().zip(1..) {
+            key.sk_attno = column; // of the index
+        }
+        let (keys, count) = (keys.as_mut_ptr(), keys.len() as i32);
+        let (none, any) = (std::ptr::null_mut(), &raw mut pg_sys::SnapshotAnyData);
+        // SAFETY: an index of this table; the scan ends before the keys go away. The index's lock stays,
+        // as the table's does.
+        let search = || unsafe {
+            let index = raw::index_open(index, pg_sys::AccessShareLock as i32);
+            #[cfg(not(feature = "pg18"))]
+            let scan = raw::index_beginscan(self.rel, index, any, count, 0);
+            #[cfg(feature = "pg18")]
+            let scan = raw::index_beginscan(self.rel, index, any, std::ptr::null_mut(), count, 0);
+            raw::index_rescan(scan, keys, count, none, 0);
+            let mut found = None;
+            while found.is_none() {
+                let root = raw::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
+                if root.is_null() {
+                    break;
+                }
+                let root = Place::new(*root);
+                found = self.version(root, raw::ReadBuffer(self.rel, root.block()), read);
+            }
+            raw::index_endscan(scan);
+            raw::index_close(index, pg_sys::NoLock as i32);
+            found
+        };
+        // SAFETY: as the closure says; it has no destructor.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(search) }
+    }
+
+    /// The row whose chain of versions begins at `root`, if that is still in memory where it was. It may
+    /// be another row by now.
+    pub fn at(&self, root: Place, read: Read) -> Option<Row> {
+        // SAFETY: pages that may be gone are not read.
+        let look = || unsafe {
+            let block = root.block();
+            let buffer = match root.page {
+                Some((_, buffer)) => {
+                    raw::ReadRecentBuffer(file_of(self.rel), MAIN, block, buffer).then_some(buffer)
+                }
+                None => (block < raw::RelationGetNumberOfBlocksInFork(self.rel, MAIN))
+                    .then(|| raw::ReadBuffer(self.rel, block)),
+            };
+            self.version(root, buffer?, read)
+        };
+        // SAFETY: as the closure says; it has no destructor.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }
+    }
+
+    /// Any row, for tables that have one.
+    pub fn first(&self, snapshot: &Latest) -> Option<Row> {
+        let none = std::ptr::null_mut();
+        // SAFETY: the scan is ended before the relation goes away.
+        unsafe {
+            let any = &raw mut pg_sys::SnapshotAnyData;
+            let scan = pg_sys::systable_beginscan(self.rel, Oid::INVALID, false, any, 0, none);
+            let mut found = None;
+            while found.is_none() {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                found = self.judge_next(scan, tuple, snapshot);
+            }
+            pg_sys::systable_endscan(scan);
+            found
+        }
+    }
+
+    /// The row with the highest key of that index.
+    pub fn last(&self, index: Oid, snapshot: &Latest) -> Option<Row> {
+        let mut last = None;
+        self.walk(index, &[], pg_sys::ScanDirection::BackwardScanDirection, snapshot, |row| {
+            last = Some(row);
+            ControlFlow::Break(())
+        });
+        last
+    }
+
+    /// Every row whose leading key columns match, in the index's order.
+    pub fn all(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest) -> Vec<Row> {
+        let mut rows = Vec::new();
+        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
+            rows.push(row);
+            ControlFlow::Continue(())
+        });
+        rows
+    }
+
+    /// Visits them one by one. Of what `visit` reads of a row nothing stays in memory but what it
+    /// copied for itself.
+    pub fn each(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest, mut visit: impl FnMut(&Row)) {
+        self.walk(index, keys, pg_sys::ScanDirection::ForwardScanDirection, snapshot, |row| {
+            memory::transient(|| visit(&row));
+            // SAFETY: a copy, which nobody refers to any more.
+            unsafe { pg_sys::heap_freetuple(row.tuple) };
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn walk(
+        &self,
+        index: Oid,
+        keys: &[(i16, Key)],
+        direction: pg_sys::ScanDirection::Type,
+        snapshot: &Latest,
+        mut visit: impl FnMut(Row) -> ControlFlow<()>,
+    ) {
+        let mut keys = scan_keys(keys);
+        // SAFETY: the scan is ended before the keys and the relation go away; the index is open while it
+        // runs.
+        unsafe {
+            let index = pg_sys::index_open(index, pg_sys::AccessShareLock as i32);
+            let any = &raw mut pg_sys::SnapshotAnyData;
+            let scan = pg_sys::systable_beginscan_ordered(self.rel, index, any, keys.len() as i32, keys.as_mut_ptr());
+            loop {
+                let tuple = pg_sys::systable_getnext_ordered(scan, direction);
+                if tuple.is_null() {
+                    break;
+                }
+                if let Some(row) = self.judge_next(scan, tuple, snapshot)
+                    && visit(row).is_break()
+                {
+                    break;
+                }
+            }
+            pg_sys::systable_endscan_ordered(scan);
+            pg_sys::index_close(index, pg_sys::AccessShareLock as i32);
+        }
+    }
+
+    /// # Safety
+    /// `tuple` is what `scan` gave last.
+    unsafe fn judge_next(
+        &self,
+        scan: pg_sys::SysScanDesc,
+        tuple: pg_sys::HeapTuple,
+        snapshot: &Latest,
+    ) -> Option<Row> {
+        // SAFETY: a heap table's slot is a buffer slot, and it holds `tuple`, pinned.
+        let judge = || unsafe {
+            let buffer = (*(*scan).slot.cast::<pg_sys::BufferHeapTupleTableSlot>()).buffer;
+            raw::LockBuffer(buffer, SHARE);
+            let row = self.judge(tuple, buffer, Place::new((*tuple).t_self), Read::Latest(snapshot));
+            raw::LockBuffer(buffer, UNLOCK);
+            row
+        };
+        // SAFETY: as the closure says; it has no destructor.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(judge) }
+    }
+}
