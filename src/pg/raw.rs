@@ -42,5 +42,5 @@ unsafe extern "C-unwind" {
     pub fn ReadRecentBuffer(file: RelFile, fork: ForkNumber::Type, block: u32, recent: Buffer) -> bool;
     pub fn LockBuffer(buffer: Buffer, mode: i32);
     pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
-    pub fn ReleaseBuffer(buffer: Buffer);
+    pub fn UnlockReleaseBuffer(buffer: Buffer);
 }
