@@ -3,8 +3,7 @@
 
 use super::raw::{self, RelFile};
 use super::text;
-use pgrx::pg_sys::{self, Buffer, HeapTupleHeader, Oid, Page};
-use std::sync::atomic::{Ordering, fence};
+use pgrx::pg_sys::{self, Buffer, HeapTupleHeader, Oid};
 
 /// Where a row is stored.
 #[derive(Clone, Copy)]
@@ -30,27 +29,30 @@ impl Place {
     }
 }
 
-/// A row in its page, pinned.
+/// A row in its page, pinned and locked.
 pub struct Glance(HeapTupleHeader);
 
 /// Looks at the row at `place`, if one is there as this transaction or the latest to commit left it.
-/// What `read` sees is gone once it returns. The caller holds a lock of the table, and forgets the
-/// place when the table shrinks or moves, which takes a lock that conflicts with the caller's.
+/// What `read` sees is gone once it returns, and it must not call PostgreSQL: the page is locked. The
+/// caller holds a lock of the table, and forgets the place when the table shrinks or moves, which takes
+/// a lock that conflicts with the caller's.
+///
+/// A pin alone would not do. A row stored here meanwhile is announced before its bytes are written, and
+/// a page that is being tidied moves its rows under a pin that came too late to prevent it: either way
+/// there is something of the past to be read, which may say that a term is current that is over.
 pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T) -> Option<T> {
-    // SAFETY: the block exists, as the caller promises; the page stays pinned while the row is read.
-    // No destructor in here.
+    // SAFETY: the block exists, as the caller promises; the page stays pinned and locked while the row
+    // is read. No destructor in here.
     let look = || unsafe {
         let buffer = pin(table, place);
-        let header = row_at(pg_sys::BufferGetPage(buffer), place.at, |item| {
-            is_settled(item) || is_latest(table, place.at, buffer)
-        });
-        (buffer, header)
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        (buffer, row_at(table, place.at, buffer))
     };
     // SAFETY: as the closure says.
     let (buffer, header) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
     let result = header.map(|header| read(&Glance(header)));
-    // SAFETY: pinned above.
-    unsafe { raw::ReleaseBuffer(buffer) };
+    // SAFETY: pinned and locked above.
+    unsafe { raw::UnlockReleaseBuffer(buffer) };
     result
 }
 
@@ -90,17 +92,14 @@ pub(super) unsafe fn file_of(rel: pg_sys::Relation) -> RelFile {
     }
 }
 
-/// The row at `at`, if one is stored there and `judge` finds it to be the one.
+/// The row at `at`, if one is stored there as this transaction or the latest to commit left it.
 ///
 /// # Safety
-/// The page must be pinned.
-unsafe fn row_at(
-    page: Page,
-    at: pg_sys::ItemPointerData,
-    judge: impl FnOnce(HeapTupleHeader) -> bool,
-) -> Option<HeapTupleHeader> {
-    // SAFETY: the caller's promise: pinned, lines keep their place, and rows theirs.
+/// As [`pin`], with the page pinned and locked.
+unsafe fn row_at(table: Oid, at: pg_sys::ItemPointerData, buffer: Buffer) -> Option<HeapTupleHeader> {
+    // SAFETY: the caller's promise; visibility is judged under the page's lock, as PostgreSQL demands.
     unsafe {
+        let page = pg_sys::BufferGetPage(buffer);
         if at.ip_posid as usize > pg_sys::PageGetMaxOffsetNumber(page) as usize {
             return None;
         }
@@ -109,44 +108,25 @@ unsafe fn row_at(
             return None;
         }
         let header: HeapTupleHeader = pg_sys::PageGetItem(page, item).cast();
-        judge(header).then_some(header)
+        if is_settled(header) {
+            return Some(header);
+        }
+        let mut tuple =
+            pg_sys::HeapTupleData { t_self: at, t_len: (*item).lp_len(), t_tableOid: table, t_data: header };
+        let latest = &raw mut pg_sys::SnapshotSelfData;
+        raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer).then_some(header)
     }
 }
 
-/// Whether a row is known to be committed and nobody has begun to change it: its header alone says
-/// so, and needs no lock of the page. A change that begins now has not been committed yet.
+/// Whether a row is known to be committed and nobody has begun to change it: its header alone says so.
 ///
 /// # Safety
-/// The row's page must be pinned.
+/// The row's page must be pinned and locked.
 unsafe fn is_settled(header: HeapTupleHeader) -> bool {
     let settled = pg_sys::HEAP_XMIN_COMMITTED | pg_sys::HEAP_XMAX_INVALID;
-    // SAFETY: the caller's promise. Others may change the mask meanwhile: it is read once.
-    let mask = u32::from(unsafe { (&raw const (*header).t_infomask).read_volatile() });
-    fence(Ordering::Acquire);
+    // SAFETY: the caller's promise.
+    let mask = u32::from(unsafe { (*header).t_infomask });
     mask & (settled | pg_sys::HEAP_MOVED) == settled
-}
-
-/// Whether a row is as this transaction or the latest to commit left it.
-///
-/// # Safety
-/// As [`pin`], with the page pinned.
-unsafe fn is_latest(table: Oid, at: pg_sys::ItemPointerData, buffer: Buffer) -> bool {
-    // SAFETY: the caller's promise; judged under the page's share lock, as PostgreSQL demands.
-    unsafe {
-        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let page = pg_sys::BufferGetPage(buffer);
-        let item = pg_sys::PageGetItemId(page, at.ip_posid);
-        let mut tuple = pg_sys::HeapTupleData {
-            t_self: at,
-            t_len: (*item).lp_len(),
-            t_tableOid: table,
-            t_data: pg_sys::PageGetItem(page, item).cast(),
-        };
-        let latest = &raw mut pg_sys::SnapshotSelfData;
-        let visible = raw::HeapTupleSatisfiesVisibility(&mut tuple, latest, buffer);
-        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-        visible
-    }
 }
 
 impl Glance {

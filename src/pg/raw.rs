@@ -76,4 +76,5 @@ unsafe extern "C-unwind" {
     pub fn index_rescan(scan: IndexScanDesc, keys: ScanKey, count: i32, by: ScanKey, by_count: i32);
     pub fn index_getnext_tid(scan: IndexScanDesc, direction: ScanDirection::Type) -> ItemPointer;
     pub fn index_endscan(scan: IndexScanDesc);
+    pub fn UnlockReleaseBuffer(buffer: Buffer);
 }

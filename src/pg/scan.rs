@@ -132,9 +132,7 @@ impl Table {
         let look = || unsafe {
             let block = root.block();
             let buffer = match root.page {
-                Some((_, buffer)) => {
-                    raw::ReadRecentBuffer(file_of(self.rel), MAIN, block, buffer).then_some(buffer)
-                }
+                Some((_, buffer)) => raw::ReadRecentBuffer(file_of(self.rel), MAIN, block, buffer).then_some(buffer),
                 None => (block < raw::RelationGetNumberOfBlocksInFork(self.rel, MAIN))
                     .then(|| raw::ReadBuffer(self.rel, block)),
             };
@@ -228,12 +226,7 @@ impl Table {
 
     /// # Safety
     /// `tuple` is what `scan` gave last.
-    unsafe fn judge_next(
-        &self,
-        scan: pg_sys::SysScanDesc,
-        tuple: pg_sys::HeapTuple,
-        snapshot: &Latest,
-    ) -> Option<Row> {
+    unsafe fn judge_next(&self, scan: pg_sys::SysScanDesc, tuple: pg_sys::HeapTuple, snapshot: &Latest) -> Option<Row> {
         // SAFETY: a heap table's slot is a buffer slot, and it holds `tuple`, pinned.
         let judge = || unsafe {
             let buffer = (*(*scan).slot.cast::<pg_sys::BufferHeapTupleTableSlot>()).buffer;

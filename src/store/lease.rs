@@ -205,7 +205,11 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
         let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
         if let Some(mut place) = place {
             let buffer = place.buffer();
-            let heartbeat = look_at(oids().lease, &mut place, |row| glance(row, lease)).flatten();
+            let found = look_at(oids().lease, &mut place, |row| glance(row, lease)).flatten();
+            let heartbeat = found.map(|(pid, started, mut heartbeat)| {
+                heartbeat.record.session_gone = is_gone(pid, started);
+                heartbeat
+            });
             if heartbeat.is_some() && place.buffer() != buffer {
                 PLACES.with_borrow_mut(|(_, places)| places.insert(lease.clone(), place));
             }
@@ -228,15 +232,16 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     read(lease).map(|lease| heartbeat_of(&lease.row))
 }
 
-/// What a guard needs to know, if the row is that lease's and can be read where it lies.
-fn glance(row: &Glance, lease: &LeaseId) -> Option<Heartbeat> {
+/// What a guard needs to know, if the row is that lease's and can be read where it lies; and the backend
+/// that it is bound to, which is yet to be looked for.
+fn glance(row: &Glance, lease: &LeaseId) -> Option<(i32, Instant, Heartbeat)> {
     // SAFETY: the table's leading columns are those of `Head`, and not null; two texts follow.
     let (head, texts) = unsafe { (row.head::<Head>(), row.two_texts_after::<Head>()) };
     let (key, state) = texts?;
     if head.namespace != lease.namespace || *key != *lease.key {
         return None;
     }
-    Some(Heartbeat {
+    let heartbeat = Heartbeat {
         record: Record {
             token: token(head.token),
             ended: if state == b"held" { None } else { end_reason(state) },
@@ -245,12 +250,13 @@ fn glance(row: &Glance, lease: &LeaseId) -> Option<Heartbeat> {
             expires_at: head.expires_at,
             ended_at: None,
             revoke_at: head.revoke_at,
-            session_gone: is_gone(head.session_pid, head.session_start),
+            session_gone: false,
         },
         role: Oid::from(head.role),
         granted_by: head.granted_by,
         written_by_me: row.written_by_me(),
-    })
+    };
+    Some((head.session_pid, head.session_start, heartbeat))
 }
 
 fn heartbeat_of(row: &Row) -> Heartbeat {

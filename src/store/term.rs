@@ -75,7 +75,8 @@ impl Reader {
     pub fn read(&self, token: Token) -> Option<Term> {
         let token = token.to_bigint();
         let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
-        let row = PLACES.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
+        let row =
+            PLACES.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
         row.map(from_row)
     }
 }
