@@ -38,7 +38,7 @@ need_package() {
 need_cluster() {
   [ -z "$CLUSTER_DIR" ] || return 0
   need_package
-  cluster_create "$TARGET/package/test" fsync=off
+  cluster_create "$TARGET/package/test" fsync=off timezone=UTC
   cluster_start
 }
 

@@ -89,6 +89,11 @@ pub struct Record {
 pub const NEVER: Instant = Instant::MAX;
 
 impl Record {
+    /// The last time recorded of its lease, which coordinator time never goes behind.
+    pub fn last_recorded(&self) -> Instant {
+        self.ended_at.map_or(self.renewed_at, |ended| ended.max(self.renewed_at))
+    }
+
     /// How the term has ended by `now`, recorded or not; `None` while it is held.
     ///
     /// Expiry is not the last word on a term: of every other end the first is named. A backend that
@@ -260,6 +265,7 @@ pub fn standing(term: Option<&Term>, lease: Option<&Record>, epoch: i64, now: In
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::coordinator_time;
     use proptest::prelude::*;
 
     const POLICY: Policy = Policy { ttl: 30, max_ttl: 100, on_expiry: ExpiryRule::Reject, min_hold: 0, cool_down: 0 };
@@ -387,6 +393,13 @@ mod tests {
     }
 
     #[test]
+    fn the_last_time_recorded_is_that_of_the_grant_a_renewal_or_the_end() {
+        assert_eq!(held().last_recorded(), 100);
+        assert_eq!(Record { renewed_at: 110, ..held() }.last_recorded(), 110);
+        assert_eq!(ended(EndReason::Released, 120).last_recorded(), 120);
+    }
+
+    #[test]
     fn reasons_read_back() {
         for reason in EndReason::ALL {
             assert_eq!(EndReason::parse(reason.as_str()), Some(reason));
@@ -422,6 +435,22 @@ mod tests {
                 let held = matches!(grantability(Some(&record), &policy, now), Grantability::Held { .. });
                 prop_assert!(held);
             }
+        }
+
+        /// Guards read the bare clock: behind what was recorded of a lease, it says the same of its term.
+        #[test]
+        fn a_clock_behind_changes_no_verdict(
+            end in any_end(), renewed in 0i64..1000, ttl in 1i64..1000, until_end in 0i64..1000,
+            grace in prop_oneof![Just(NEVER), 1i64..1000], gone in any::<bool>(), clock in -1000i64..3000,
+        ) {
+            let revoke_at = renewed.saturating_add(grace);
+            let record = Record {
+                ended: end, ended_at: end.map(|_| renewed + until_end), renewed_at: renewed, revoke_at,
+                session_gone: gone, expires_at: (renewed + ttl).min(revoke_at), ..held()
+            };
+            let time = coordinator_time(clock, Some(record.last_recorded()));
+            prop_assert_eq!(record.end(clock), record.end(time));
+            prop_assert_eq!(record.ended_for_good(clock), record.ended_for_good(time));
         }
 
         /// Once grantable, always grantable: what was seen before the lock is true under it.

@@ -22,9 +22,10 @@ pub fn coordinator_time(clock: Instant, last_recorded: Option<Instant>) -> Insta
 
 /// How long a holder may rely on its term, counted from the moment it sent the call.
 ///
-/// `expires_at` minus the start of the statement; never more than `ttl`, never negative.
-pub fn trust_for(expires_at: Instant, statement_start: Instant, ttl: Span) -> Span {
-    expires_at.saturating_sub(statement_start).clamp(0, ttl.max(0))
+/// `expires_at` minus the start of the statement; never negative, and never more than `length`: how long
+/// the term lasts from the last time recorded of it, which the clock may be behind.
+pub fn trust_for(expires_at: Instant, statement_start: Instant, length: Span) -> Span {
+    expires_at.saturating_sub(statement_start).clamp(0, length.max(0))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{Grantability, Standing, grantability, standing};
 use fencing_core::name::Interval;
-use fencing_core::time::{Instant, SECOND, Span, coordinator_time, trust_for};
+use fencing_core::time::{Instant, SECOND, Span, trust_for};
 use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, Token, name};
 use pgrx::pg_sys::{Datum, Oid};
@@ -106,7 +106,7 @@ pub(super) struct Granted {
     acquired_at: Instant,
     expires_at: Instant,
     holder: Vec<u8>,
-    ttl: Span,
+    length: Span,
 }
 
 /// `acquire(namespace, key, holder, ttl, wait, request_id, purpose, bind_session)`
@@ -278,7 +278,7 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
         // The same request in another session may have been granted between the two reads.
         current = lease::read(&request.lease);
     }
-    let now = coordinator_time(clock::now(), current.as_ref().map(|l| l.record.renewed_at));
+    let now = clock::of_lease(current.as_ref().map(|l| l.record.last_recorded()));
     if let Some(token) = answered {
         return Err(repeated(token, open, current.as_ref(), now));
     }
@@ -307,7 +307,7 @@ fn repeated(token: Token, open: i64, current: Option<&Lease>, now: Instant) -> A
             acquired_at: lease.record.acquired_at,
             expires_at: lease.record.expires_at,
             holder: lease.holder.clone(),
-            ttl: lease.record.expires_at - lease.record.renewed_at,
+            length: lease.record.expires_at - lease.record.renewed_at,
         }),
         None => Attempt::Over,
     }
@@ -405,7 +405,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         acquired_at: now,
         expires_at,
         holder: request.holder.clone(),
-        ttl: request.ttl,
+        length: request.ttl,
     }))
 }
 
@@ -453,7 +453,7 @@ fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {
             row[3] = Value::BigInt(g.token.seq());
             row[4] = Value::Time(g.acquired_at);
             row[5] = Value::Time(g.expires_at);
-            row[6] = Value::Span(trust_for(g.expires_at, request.statement_start, g.ttl));
+            row[6] = Value::Span(trust_for(g.expires_at, request.statement_start, g.length));
             row[7] = bytes(&g.holder);
         }
         Attempt::Held { by, retry_after } => {

@@ -13,7 +13,7 @@ use crate::store::lease::Batch;
 use crate::store::{epoch, term};
 use fencing_core::lease::{Standing, standing};
 use fencing_core::name::{self, Interval};
-use fencing_core::time::{Instant, Span, coordinator_time, trust_for};
+use fencing_core::time::{Instant, Span, trust_for};
 use fencing_core::{Error, Token};
 
 /// So many terms are renewed before what was read of them is forgotten, and anybody who wants to
@@ -84,7 +84,7 @@ fn renew_one(
     if !record.is_some_and(|record| record.token == token && record.ended.is_none()) {
         term = term::read(token).unwrap_or(term);
     }
-    let now = coordinator_time(clock::now(), record.map(|record| record.renewed_at));
+    let now = clock::of_lease(record.map(|record| record.last_recorded()));
     let standing = standing(Some(&term.record), record.as_ref(), open, now);
     let Some(lease) = lease.filter(|_| standing == Standing::Current) else { return over(standing) };
     let ttl = ttl_of(&lease, &term.lease, asked)?;
@@ -92,7 +92,7 @@ fn renew_one(
     Ok(match leases.renew(&lease, now, expires_at) {
         Written::Done => Outcome::Renewed {
             expires_at,
-            trust_for: trust_for(expires_at, statement_start, ttl),
+            trust_for: trust_for(expires_at, statement_start, expires_at - now),
             handover_requested: lease.handover_requested,
         },
         Written::Busy | Written::Changed => Outcome::Over(INDETERMINATE),

@@ -12,7 +12,6 @@ use crate::store::lease::{self, Lease};
 use crate::store::{LeaseId, term};
 use fencing_core::Token;
 use fencing_core::lease::EndReason;
-use fencing_core::time::coordinator_time;
 use std::cell::RefCell;
 
 struct Bound {
@@ -46,7 +45,7 @@ pub fn bind(lease: LeaseId, token: Token) {
 /// The lease of a bound term that is held, and has not run out.
 fn held(bound: &Bound) -> Option<Lease> {
     let lease = lease::read(&bound.lease)?;
-    let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
+    let now = clock::of_lease(Some(lease.record.last_recorded()));
     (lease.record.token == bound.token && lease.record.end(now).is_none()).then_some(lease)
 }
 
@@ -72,7 +71,7 @@ fn record_loss(bound: &Bound) -> bool {
         return true;
     }
     let Some(lease) = held(bound) else { return true };
-    let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
+    let now = clock::of_lease(Some(lease.record.last_recorded()));
     if lease::end(&lease, EndReason::SessionLost, now) != Written::Done {
         return true;
     }

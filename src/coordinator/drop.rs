@@ -14,7 +14,7 @@ use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, term};
 use crate::transaction;
 use fencing_core::lease::{EndReason, ExpiryRule, Grantability, Record, grantability};
-use fencing_core::time::{Instant, Span, coordinator_time};
+use fencing_core::time::{Instant, Span};
 use fencing_core::{Error, name};
 
 /// `drop_lease(namespace, key)`
@@ -30,7 +30,7 @@ pub fn drop_lease(args: &Args) -> Result<Answer<'static>, Error> {
         let_go(&id);
         return status("unknown");
     };
-    let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
+    let now = clock::of_lease(Some(lease.record.last_recorded()));
     if remove(&lease, namespace.policy.on_expiry, now)? != Written::Done {
         let_go(&id);
         return status("blocked");
@@ -76,7 +76,7 @@ fn purge(namespace: &Namespace, idle_for: Span) -> i64 {
 
 /// Over for so long, and kept back by nothing.
 fn is_idle(record: &Record, namespace: &Namespace, idle_for: Span) -> bool {
-    let now = coordinator_time(clock::now(), Some(record.renewed_at));
+    let now = clock::of_lease(Some(record.last_recorded()));
     grantability(Some(record), &namespace.policy, now) == Grantability::Grantable
         && now - record.end_time(now) >= idle_for
 }
@@ -86,7 +86,7 @@ fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
         return false;
     }
     let lease = lease::read(id).filter(|lease| is_idle(&lease.record, namespace, idle_for));
-    let now = coordinator_time(clock::now(), lease.as_ref().map(|lease| lease.record.renewed_at));
+    let now = clock::of_lease(lease.as_ref().map(|lease| lease.record.last_recorded()));
     let on_expiry = namespace.policy.on_expiry;
     let removed = lease.as_ref().is_some_and(|lease| match remove(lease, on_expiry, now) {
         Ok(written) => written == Written::Done,

@@ -14,7 +14,7 @@ use crate::store::LeaseId;
 use crate::store::event::{self, Event};
 use crate::store::lease;
 use crate::store::namespace::{Namespace, Privilege};
-use fencing_core::time::{SECOND, Span, coordinator_time};
+use fencing_core::time::{SECOND, Span};
 use fencing_core::{Code, Error, Token};
 
 /// Whoever ends within this time needs no ending: a grant in flight, a write that is being rejected.
@@ -65,7 +65,7 @@ struct Held;
 /// The lease's latest token, unless that is of a term that holds it.
 fn not_held(id: &LeaseId) -> Result<Option<Token>, Held> {
     let Some(record) = lease::read(id).map(|lease| lease.record) else { return Ok(None) };
-    let now = coordinator_time(clock::now(), Some(record.renewed_at));
+    let now = clock::of_lease(Some(record.last_recorded()));
     if record.end(now).is_none() && !is_void(&record) { Err(Held) } else { Ok(Some(record.token)) }
 }
 

@@ -12,7 +12,6 @@ use fencing_core::Error;
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Grantability, grantability};
 use fencing_core::name;
-use fencing_core::time::coordinator_time;
 
 /// `inspect(namespace, key)`
 pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
@@ -24,7 +23,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
     let id = LeaseId::new(namespace.id, &key);
     let lease = lease::read(&id);
     let record = lease.as_ref().map(|l| &l.record);
-    let now = coordinator_time(clock::now(), record.map(|r| r.renewed_at));
+    let now = clock::of_lease(record.map(|r| r.last_recorded()));
     let open = matches!(epoch::coordinator(), Some(Coordinator::Open(_)));
     let state = match grantability(record, &namespace.policy, now) {
         _ if !open => "closed",

@@ -17,7 +17,7 @@ use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Record};
-use fencing_core::time::{Instant, Span, coordinator_time};
+use fencing_core::time::{Instant, Span};
 use fencing_core::{Code, Error, name};
 
 /// `revoke(namespace, key, reason, grace)`
@@ -126,7 +126,7 @@ pub fn naming(error: Error, by: &[i32]) -> Error {
 /// A lease with coordinator time, unless it is void: of an epoch that is not the open one.
 fn held(id: &LeaseId) -> Option<(Lease, Instant)> {
     let lease = lease::read(id)?;
-    let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
+    let now = clock::of_lease(Some(lease.record.last_recorded()));
     (!is_void(&lease.record)).then_some((lease, now))
 }
 

@@ -18,7 +18,7 @@ use crate::transaction;
 use fencing_core::admission::Rejection;
 use fencing_core::lease::{EndReason, Standing, standing};
 use fencing_core::name::Interval;
-use fencing_core::time::{Instant, Span, coordinator_time, trust_for};
+use fencing_core::time::{Instant, Span, trust_for};
 use fencing_core::{Code, Error, Token, name};
 
 /// A term with its lease, as they are now.
@@ -38,7 +38,7 @@ fn look_up(mut term: Term) -> Holding {
     if !record.is_some_and(|r| r.token == token && r.ended.is_none()) {
         term = term::read(token).unwrap_or(term);
     }
-    let now = coordinator_time(clock::now(), record.map(|r| r.renewed_at));
+    let now = clock::of_lease(record.map(|r| r.last_recorded()));
     let standing = standing(Some(&term.record), record, epoch::open_number(), now);
     Holding { standing, term, lease, now }
 }
@@ -107,7 +107,7 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
         Written::Done => Ok(Answer::Record(vec![
             Value::Text(b"renewed"),
             Value::Time(expires_at),
-            Value::Span(trust_for(expires_at, statement_start, ttl)),
+            Value::Span(trust_for(expires_at, statement_start, expires_at - holding.now)),
             Value::Bool(lease.handover_requested),
         ])),
         Written::Busy | Written::Changed => over(INDETERMINATE),

@@ -9,7 +9,6 @@ use crate::pg::wait::{Waited, lock_until};
 use crate::pg::{clock, role, xact};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, lease};
-use fencing_core::time::coordinator_time;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
 
@@ -49,7 +48,7 @@ fn lock_out_acquirers(namespace: &Namespace) -> Result<(), Error> {
 fn end_terms(namespace: &Namespace, withdrawn: Oid) -> Result<(), Error> {
     let mut terms = Vec::new();
     lease::each(namespace.id, |id, record, role| {
-        let now = coordinator_time(clock::now(), Some(record.renewed_at));
+        let now = clock::of_lease(Some(record.last_recorded()));
         if record.may_write(namespace.policy.on_expiry, now)
             && role::is_member(role, withdrawn)
             && !namespace::permits(namespace, role, &[Privilege::Hold])
@@ -72,7 +71,7 @@ fn end_term(namespace: &Namespace, id: &LeaseId, withdrawn: Oid) -> Result<(), E
     );
     once_free(namespace, id, || {
         let Some(lease) = lease::read(id) else { return Ok(Some(())) };
-        let now = coordinator_time(clock::now(), Some(lease.record.renewed_at));
+        let now = clock::of_lease(Some(lease.record.last_recorded()));
         if !lease.record.may_write(namespace.policy.on_expiry, now) {
             return Ok(Some(()));
         }

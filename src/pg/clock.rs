@@ -1,7 +1,11 @@
 //! The coordinator's clock. Never `now()`: that is when the transaction began.
 
-use fencing_core::time::Instant;
+use super::backend::{Backend, BackendCell};
+use super::report;
+use fencing_core::time::{Instant, MINUTE, SECOND, Span, coordinator_time};
+use fencing_core::{Code, Error};
 use pgrx::pg_sys;
+use std::cell::Cell;
 
 /// The coordinator's time, read now.
 pub fn now() -> Instant {
@@ -19,6 +23,33 @@ pub fn statement_start() -> Instant {
     // SAFETY: reads a static of this backend.
     let start = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
     start + offset()
+}
+
+/// Coordinator time of a lease: now, but never before the last time recorded of it.
+pub fn of_lease(last_recorded: Option<Instant>) -> Instant {
+    let clock = now();
+    let time = coordinator_time(clock, last_recorded);
+    if time - clock > SECOND {
+        log_step_back(clock, time - clock);
+    }
+    time
+}
+
+/// When this backend last said that the clock has stepped back, by the clock.
+static SAID: BackendCell<Option<Instant>> = Backend::new(Cell::new(None));
+
+/// Tells the server's log, once a minute at most: whoever stepped the clock may not know what waits for it.
+fn log_step_back(clock: Instant, by: Span) {
+    if SAID.get().is_some_and(|said| (said..said + MINUTE).contains(&clock)) {
+        return;
+    }
+    SAID.set(Some(clock));
+    let seconds = by / SECOND;
+    report::log(
+        &Error::new(Code::Warning, format!("the clock is {seconds} s behind what was recorded of a lease"))
+            .detail("Until it has caught up, the lease's time stands still, and its term doesn't run out.")
+            .hint("Check the server's clock. fencing.release() and fencing.revoke() end the term meanwhile."),
+    );
 }
 
 #[cfg(not(feature = "test_clock"))]

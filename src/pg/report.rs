@@ -101,8 +101,17 @@ pub fn warning_once(error: &Error) -> bool {
 
 /// Sends `error` to the client as a WARNING and goes on.
 pub fn warning(error: &Error) {
+    say(pg_sys::WARNING as c_int, error);
+}
+
+/// Writes `error` to the server's log and goes on.
+pub fn log(error: &Error) {
+    say(pg_sys::LOG as c_int, error);
+}
+
+fn say(level: c_int, error: &Error) {
     let raise = Raise::new(error);
     // SAFETY: below ERROR, `errfinish` returns, unless a cancel arrives; the closure holds no
     // destructor.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raise.report(pg_sys::WARNING as c_int)) }
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raise.report(level)) }
 }
