@@ -256,12 +256,14 @@ fn attempt(request: &Request) -> Result<Attempt, Error> {
     Ok(outcome)
 }
 
-/// Another acquirer has the fence exclusively, or writers share it.
+/// Another acquirer has the fence exclusively, or writers share it. No acquirer can be prepared: that
+/// is whoever drops the lease, and waits for somebody to say so.
 fn who_has(fence: &Tag) -> Attempt {
-    if !fence.in_the_way_of(Mode::Shared).is_empty() {
-        return Attempt::Held { by: None, retry_after: SOON };
+    let alone = fence.in_the_way_of(Mode::Shared);
+    if alone.is_empty() {
+        return blocked(fence.in_the_way_of(Mode::Exclusive), true);
     }
-    blocked(fence.in_the_way_of(Mode::Exclusive), true)
+    if alone.contains(&0) { blocked(alone, false) } else { Attempt::Held { by: None, retry_after: SOON } }
 }
 
 /// Whoever was in the way may have gone since.

@@ -110,8 +110,14 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
             Value::Span(trust_for(expires_at, statement_start, expires_at - holding.now)),
             Value::Bool(lease.handover_requested),
         ])),
-        Written::Busy | Written::Changed => over(INDETERMINATE),
+        Written::Busy | Written::Changed => over(undecided(&holding)),
     }
+}
+
+/// A batch of renewals has the row open. Whoever could not decide stands in nobody's way.
+fn undecided(holding: &Holding) -> &'static str {
+    Tag::heartbeat(holding.term.lease.hash).unlock(Mode::Exclusive);
+    INDETERMINATE
 }
 
 /// `release(token)`
@@ -129,7 +135,7 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
         _ => lease::end(&lease, EndReason::Released, holding.now),
     };
     if written != Written::Done {
-        return status(INDETERMINATE);
+        return status(undecided(&holding));
     }
     let by = Some(role::outer_user());
     let end = term::End { reason: EndReason::Released, by, at: holding.now, observed_at: holding.now };
