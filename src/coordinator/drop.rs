@@ -92,11 +92,9 @@ fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
         Ok(written) => written == Written::Done,
         Err(error) => entry::throw(error),
     });
-    // Their number is not bounded, locks are. Where the term writes no more anyway, nothing depends on
-    // its fence; until this commits, the row itself keeps acquirers out.
-    if !removed || lease.is_some_and(|lease| !lease.record.may_write(on_expiry, now)) {
-        let_go(id);
-    }
+    // Their number is not bounded, locks are. Until this commits, the row itself keeps acquirers out;
+    // a writer of a term that could still write finds it gone when it commits.
+    let_go(id);
     removed
 }
 

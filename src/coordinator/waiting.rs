@@ -57,7 +57,7 @@ pub fn wait(request: &mut Request, wait: Span) -> Result<Attempt, Error> {
         match lock_until(&turn, Mode::Exclusive, deadline) {
             Waited::Locked => true,
             Waited::Deadlock => false,
-            Waited::TimedOut => return attempts(request),
+            Waited::TimedOut => return request.refresh().and_then(|()| attempts(request)),
         }
     };
     let outcome = poll(request, deadline)?;

@@ -228,11 +228,21 @@ pub(super) fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
 const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
 
 /// Passes the gate: waits out an epoch transition, and keeps the next one out until this
-/// transaction ends.
+/// transaction ends. Brings word of every change that was committed before.
 pub fn enter_gate() {
-    let relation = gate_relation();
+    let tag = LOCKTAG {
+        // SAFETY: a static of this backend.
+        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+        locktag_field2: gate_relation().to_u32(),
+        locktag_field3: 0,
+        locktag_field4: 0,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
+        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+    };
+    // As LockRelationOid does; which brings no word where the transaction holds the lock already.
     // SAFETY: a lock of an existing relation.
-    owned_by_transaction(|| unsafe { pg_sys::LockRelationOid(relation, GATE_SHARED) });
+    owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&tag, GATE_SHARED, false, false) });
+    extension::catch_up();
 }
 
 /// Passes the gate if nobody holds it shut.

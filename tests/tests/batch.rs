@@ -1,5 +1,5 @@
 //! Many leases renewed in one statement: what that takes of the server, and what is left of it in the
-//! table (design 5.2: nothing that a renewal changes is indexed).
+//! table: nothing that a renewal changes is indexed.
 
 use fencing_tests::{Cluster, Sql};
 use postgres::Client;
@@ -151,4 +151,24 @@ fn renewals_stay_on_their_pages() {
     assert!(hot as f64 > 0.95 * updates as f64, "{hot} of {updates} HOT");
     let after = pages(&mut judge);
     assert!(after <= before * 11 / 10, "{before} pages before, {after} after");
+}
+
+/// However many leases a purge removes, it keeps no locks of them: the server's table of locks is small.
+#[test]
+fn a_purge_of_more_leases_than_there_are_locks() {
+    let cluster = Cluster::with(&["max_locks_per_transaction=10", "max_connections=20"]);
+    let mut session = cluster.connect();
+    session.run("SELECT fencing.create_namespace('jobs', ttl => '1 s', on_expiry => 'accept_until_superseded')");
+    session.run(
+        "DO $$
+         BEGIN
+             FOR n IN 0..299 LOOP
+                 PERFORM fencing.acquire('jobs', 'key-' || g, 'x') FROM generate_series(n * 20, n * 20 + 19) AS g;
+                 COMMIT;
+             END LOOP;
+         END $$",
+    );
+    session.run("SET fencing.test_clock_offset = '1 h'");
+    assert_eq!(session.get::<i64>("SELECT fencing.purge_leases('1 min')"), 6000);
+    assert_eq!(session.get::<i64>("SELECT count(*) FROM fencing.term WHERE end_reason = 'deleted'"), 6000);
 }

@@ -1,5 +1,4 @@
-//! Errors as a client sees them: the SQLSTATE, with DETAIL and HINT, straight and through PL/pgSQL
-//! (hazards 7.2; design 11).
+//! Errors as a client sees them: the SQLSTATE, with DETAIL and HINT, straight and through PL/pgSQL.
 
 use fencing_tests::{Cluster, Sql};
 use postgres::Client;

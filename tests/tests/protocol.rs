@@ -1,5 +1,4 @@
-//! Shapes of the protocol: when `acquire` is alone, and when something shares its transaction
-//! (design 5.2).
+//! Shapes of the protocol: when `acquire` is alone, and when something shares its transaction.
 
 use fencing_tests::wire::{Reply, Wire};
 use fencing_tests::{Cluster, Sql};
