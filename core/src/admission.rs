@@ -42,7 +42,7 @@ pub struct Claim {
     pub token: Token,
     /// Whether the writer is the term's role or a member of it.
     pub role_permitted: bool,
-    /// How the term has ended otherwise than by running out.
+    /// What stops its writers, as far as its lease knows: running out is judged below as well.
     pub ended: Option<EndReason>,
     /// When it runs out.
     pub expires_at: Instant,
@@ -195,11 +195,7 @@ pub fn ended_before_commit(
             return Some(Rejection::Stale { presented: token, fence: record.token });
         }
         Some(_) if ended_here => return None,
-        Some(record) => match record.ended_for_good(now) {
-            Some(reason) => reason,
-            None if on_expiry == ExpiryRule::Reject && now >= record.expires_at => EndReason::Expired,
-            None => return None,
-        },
+        Some(record) => record.end_for_writers(on_expiry, now)?,
     };
     Some(Rejection::Ended(token, reason))
 }
@@ -264,6 +260,12 @@ impl Rejection {
             }
         }
     }
+}
+
+/// LF008, for who may not know whose lease it is: a token is a number that can be guessed.
+pub fn not_authorized(token: Token) -> Error {
+    Error::new(Code::NotAuthorizedForTerm, "another role's term")
+        .detail(format!("Token {token} ({}) was acquired by a role that you are not a member of.", token.to_bigint()))
 }
 
 #[cfg(test)]

@@ -140,6 +140,9 @@ fn what_ends_a_term_before_commit() {
         assert_eq!(check(Some(&announced), false, rule, 50), Some(EndReason::Revoked));
         let gone = Record { session_gone: true, ..held };
         assert_eq!(check(Some(&gone), false, rule, 10), Some(EndReason::SessionLost));
+        // Seen only after the term had run out: named as everywhere else, where that ends it.
+        let named = if rule == reject { EndReason::Expired } else { EndReason::SessionLost };
+        assert_eq!(check(Some(&gone), false, rule, 100), Some(named));
     }
     let other = Record { token: token(6), ..held };
     let stale = Rejection::Stale { presented: token(5), fence: token(6) };

@@ -113,10 +113,17 @@ impl Record {
         self.ended.or(announced).or(self.session_gone.then_some(EndReason::SessionLost))
     }
 
-    /// Whether a guard still lets the term write: it has neither ended for good nor run out, unless
-    /// running out alone stops nobody.
+    /// What stops the term's writers: its end, unless it has merely run out and that stops nobody.
+    pub fn end_for_writers(&self, on_expiry: ExpiryRule, now: Instant) -> Option<EndReason> {
+        match on_expiry {
+            ExpiryRule::Reject => self.end(now),
+            ExpiryRule::AcceptUntilSuperseded => self.ended_for_good(now),
+        }
+    }
+
+    /// Whether a guard still lets the term write.
     pub fn may_write(&self, on_expiry: ExpiryRule, now: Instant) -> bool {
-        self.ended_for_good(now).is_none() && (on_expiry == ExpiryRule::AcceptUntilSuperseded || now < self.expires_at)
+        self.end_for_writers(on_expiry, now).is_none()
     }
 
     /// How and when the term ends where its lease's row is removed: by that, if it could still write.

@@ -170,7 +170,9 @@ fn case(scene: &Scene) -> Case {
             Presented::Own(Claim {
                 token: term.token,
                 role_permitted: scene.own,
-                ended: own.map_or(term.ended.or(Some(EndReason::Deleted)), |lease| lease.ended_for_good(NOW)),
+                ended: own.map_or(term.ended.or(Some(EndReason::Deleted)), |lease| {
+                    lease.end_for_writers(scene.policy.on_expiry, NOW)
+                }),
                 expires_at: own.map_or(0, |lease| lease.expires_at),
                 takeover_visible: true,
             })

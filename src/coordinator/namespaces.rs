@@ -25,7 +25,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
     let max_ttl = check_max_ttl(interval(2, "max_ttl")?)?;
     let policy = Policy {
         max_ttl,
-        ttl: name::check_ttl("ttl", interval(1, "ttl")?, max_ttl)?,
+        ttl: check_own_ttl(interval(1, "ttl")?, max_ttl)?,
         on_expiry: expiry_rule(on_expiry),
         min_hold: name::check_span("min_hold", interval(4, "min_hold")?)?,
         cool_down: name::check_span("cool_down", interval(5, "cool_down")?)?,
@@ -55,6 +55,14 @@ fn check_max_ttl(interval: Interval) -> Result<i64, Error> {
     name::check_ttl("max_ttl", interval, name::LONGEST)
 }
 
+/// A ttl can be too long without having been given, where only `max_ttl` was.
+fn check_own_ttl(ttl: Interval, max_ttl: i64) -> Result<i64, Error> {
+    name::check_ttl("ttl", ttl, max_ttl).map_err(|error| match name::check_any_ttl("ttl", ttl) {
+        Ok(_) => error.hint("A namespace's ttl is at most its max_ttl: change both together."),
+        Err(_) => error,
+    })
+}
+
 /// What the parts of a policy must not be together: a row that is gone keeps nothing back.
 fn check_policy(columns: &Columns) -> Result<(), Error> {
     let kept_back = [("min_hold", columns.policy.min_hold), ("cool_down", columns.policy.cool_down)];
@@ -78,10 +86,8 @@ pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
     namespace::serialize();
     namespace::alter(&name, |old| {
         let max_ttl = args.interval(2).map_or(Ok(old.policy.max_ttl), check_max_ttl)?;
-        let ttl = match args.interval(1) {
-            Some(ttl) => name::check_ttl("ttl", ttl, max_ttl)?,
-            None => name::check_ttl("ttl", Interval { micros: old.policy.ttl, ..Default::default() }, max_ttl)?,
-        };
+        let kept = Interval { micros: old.policy.ttl, ..Default::default() };
+        let ttl = check_own_ttl(args.interval(1).unwrap_or(kept), max_ttl)?;
         let on_expiry = args.raw(3).unwrap_or(old.on_expiry);
         let policy = Policy {
             ttl,

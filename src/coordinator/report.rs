@@ -7,7 +7,6 @@ use crate::pg::{role, text, xact};
 use crate::store::event::{self, Event};
 use crate::store::namespace::{self, Privilege};
 use crate::store::term;
-use fencing_core::admission::Rejection;
 use fencing_core::{Code, Error, name};
 
 /// `report(token, kind, detail)`
@@ -27,8 +26,7 @@ pub fn report(args: &Args) -> Result<Answer<'static>, Error> {
     let user = role::outer_user();
     let administers = || namespace.as_ref().is_some_and(|n| namespace::permits(n, user, &[Privilege::Administer]));
     if !role::is_member(user, term.role) && !administers() {
-        let name = namespace.map_or_else(|| "?".to_owned(), |n| n.name.clone());
-        return Err(Rejection::NotAuthorized(token).error(&term.lease.describe(&name), None));
+        return Err(namespace::another_roles(&term.lease, token));
     }
     let event = Event { kind: &kind, lease: Some(&term.lease), token: Some(token), detail: &[] };
     event::record_report(&event, detail);

@@ -15,7 +15,6 @@ use crate::store::namespace;
 use crate::store::term::{self, Term};
 use crate::store::{LeaseId, epoch};
 use crate::transaction;
-use fencing_core::admission::Rejection;
 use fencing_core::lease::{EndReason, Standing, standing};
 use fencing_core::name::Interval;
 use fencing_core::time::{Instant, Span, trust_for};
@@ -53,8 +52,7 @@ fn require_own(term: &Term) -> Result<(), Error> {
     if role::is_member(role::outer_user(), term.role) {
         return Ok(());
     }
-    let name = namespace::by_id(term.lease.namespace).map_or_else(|| "?".to_owned(), |n| n.name.clone());
-    Err(Rejection::NotAuthorized(term.record.token).error(&term.lease.describe(&name), None))
+    Err(namespace::another_roles(&term.lease, term.record.token))
 }
 
 /// A term that is current, with its heartbeat locked against every other writer of it; otherwise what

@@ -87,6 +87,8 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let subject = Subject::new(question.namespace, question.key)?;
     let (nothing, stale) = transaction::with(|t| (t.presents_nothing(), t.stale.is_presented()));
     let malformed = question.inline.filter(|value| *value <= 0 && !stale);
+    let lenient = mutant::without("expiry");
+    let on_expiry = if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.namespace.policy.on_expiry };
 
     let (presented, fence) = if let Some(value) = malformed {
         (Presented::Malformed(value), None)
@@ -103,18 +105,11 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         let fence = latest.as_ref().map(|latest| latest.token);
         match Claim::superseded(fence, coordinator).filter(|_| stale) {
             Some((claim, fence)) => (Presented::Own(claim), Some(fence)),
-            None => (presented(&subject.lease, question.inline, latest.as_ref()), fence),
+            None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry), fence),
         }
     };
-    let lenient = mutant::without("expiry");
-    let verdict = admit(&Case {
-        coordinator,
-        presented,
-        fence,
-        on_missing: question.on_missing,
-        on_expiry: if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.namespace.policy.on_expiry },
-        now: clock::now(),
-    });
+    let verdict =
+        admit(&Case { coordinator, presented, fence, on_missing: question.on_missing, on_expiry, now: clock::now() });
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone());
     }
@@ -154,7 +149,7 @@ impl Latest {
 }
 
 /// What the transaction presents, seen from this lease.
-fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>) -> Presented {
+fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>, on_expiry: ExpiryRule) -> Presented {
     let own = presentation::of_lease(lease, latest.map(|l| l.token));
     let is_own = |value| match own {
         Own::Nothing => false,
@@ -166,18 +161,17 @@ fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>) -> P
         // An inline token speaks for its own row.
         _ if inline.is_some_and(|value| !is_own(value)) => Presented::Foreign(inline.unwrap_or_default()),
         Own::One(value) => match Token::from_bigint(value) {
-            Some(token) => Presented::Own(claim(lease, token, latest)),
+            Some(token) => Presented::Own(claim(lease, token, latest, on_expiry)),
             None => Presented::Foreign(value),
         },
-        Own::Nothing if mutant::without("other_lease") && latest.is_some() => {
-            latest.map_or(Presented::Nothing, |latest| Presented::Own(claim(lease, latest.token, Some(latest))))
-        }
+        Own::Nothing if mutant::without("other_lease") && latest.is_some() => latest
+            .map_or(Presented::Nothing, |latest| Presented::Own(claim(lease, latest.token, Some(latest), on_expiry))),
         Own::Nothing => transaction::with(|t| t.presentation.none_of(lease)),
     }
 }
 
 /// What is known of the term that `token` names.
-fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>) -> Claim {
+fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: ExpiryRule) -> Claim {
     let takeover_visible = latest.is_none_or(|latest| takeover_visible(lease, latest));
     let user = role::outer_user();
     let current = latest.filter(|latest| latest.token == token).and_then(|latest| latest.heartbeat.as_ref());
@@ -185,7 +179,7 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>) -> Claim {
         return Claim {
             token,
             role_permitted: mutant::without("role") || role::is_member(user, row.role),
-            ended: row.record.ended_for_good(clock::now()).filter(|_| !mutant::without("ended")),
+            ended: row.record.end_for_writers(on_expiry, clock::now()).filter(|_| !mutant::without("ended")),
             expires_at: row.record.expires_at,
             takeover_visible,
         };
@@ -226,12 +220,13 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         let namespace = namespace::by_id(term.lease.namespace)?;
         Some(Subject { lease: term.lease.clone(), namespace })
     });
+    let on_expiry = subject.as_ref().map_or(ExpiryRule::Reject, |s| s.namespace.policy.on_expiry);
     let (presented, latest) = match (&term, &subject) {
         _ if value <= 0 => (Presented::Malformed(value), None),
         (Some(term), Some(subject)) => {
             fences::lock_shared(&subject.lease);
             let latest = Latest::read(&subject.lease, Strictness::Enforce);
-            (Presented::Own(claim(&subject.lease, term.record.token, latest.as_ref())), latest)
+            (Presented::Own(claim(&subject.lease, term.record.token, latest.as_ref(), on_expiry)), latest)
         }
         _ => (Presented::Foreign(value), None),
     };
@@ -240,10 +235,13 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         presented,
         fence: latest.map(|latest| latest.token),
         on_missing: MissingRule::Reject,
-        on_expiry: subject.as_ref().map_or(ExpiryRule::Reject, |s| s.namespace.policy.on_expiry),
+        on_expiry,
         now: clock::now(),
     });
     match (verdict, subject) {
+        (Verdict::Rejected(Rejection::NotAuthorized(token)), Some(subject)) => {
+            Err(namespace::another_roles(&subject.lease, token))
+        }
         (Verdict::Rejected(why), subject) => {
             Err(subject.map_or_else(|| of_no_lease(why), |subject| why.error(&subject.describe(), None)))
         }

@@ -1,15 +1,16 @@
 //! `fencing.namespace` and `fencing.member`.
 
-use super::NumberMap;
+use super::{LeaseId, NumberMap};
 use crate::pg::extension::{self, oids};
 use crate::pg::sequence;
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use crate::pg::{entry, role};
+use fencing_core::admission::{Rejection, not_authorized};
 use fencing_core::lease::{ExpiryRule, Policy};
 use fencing_core::time::Instant;
-use fencing_core::{Code, Error, name};
+use fencing_core::{Code, Error, Token, name};
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -272,4 +273,13 @@ pub fn require_privilege(namespace: &Namespace, any_of: &[Privilege]) -> Result<
     Err(Error::new(Code::InsufficientPrivilege, format!("permission denied for namespace \"{}\"", namespace.name))
         .detail(format!("It needs the privilege {} on the namespace.", needed.join(" or ")))
         .hint("An administrator of the namespace can grant it: SELECT fencing.grant_namespace(name, role, privilege)."))
+}
+
+/// LF008 for a term that is named by its token alone. Its lease is named to those who may see it.
+pub fn another_roles(lease: &LeaseId, token: Token) -> Error {
+    let any = [Privilege::Hold, Privilege::Observe, Privilege::Administer];
+    match by_id(lease.namespace).filter(|namespace| permits(namespace, role::outer_user(), &any)) {
+        Some(namespace) => Rejection::NotAuthorized(token).error(&lease.describe(&namespace.name), None),
+        None => not_authorized(token),
+    }
 }

@@ -179,7 +179,8 @@ fn many() {
 fn recorded_or_not() {
     let (cluster, mut session) = cluster();
     session.run(
-        "CREATE TABLE doc (v text, fence bigint); CREATE TABLE draft (v text, fence bigint);
+        "CREATE TABLE doc (v text, fence bigint); CREATE TABLE draft (v text, fence bigint); CREATE TABLE late (v text, fence bigint);
+         SELECT fencing.protect('late', 'jobs', key => 'ran out', present_column => 'fence');
          SELECT fencing.protect('doc', 'jobs', key => 'k', present_column => 'fence');
          SELECT fencing.protect('draft', 'lenient', key => 'k', present_column => 'fence')",
     );
@@ -208,6 +209,10 @@ fn recorded_or_not() {
         }
         assert_eq!(session.code(&write("doc", strict)), "LF003");
         assert_eq!(session.code(&write("draft", lenient)), "LF003");
+        // One that had run out before is expired, to everybody who asks.
+        assert_eq!(check(&mut session, ran_out), "expired");
+        let refused = session.refused(&write("late", ran_out));
+        assert!(refused.detail().is_some_and(|detail| detail.ends_with("is expired.")), "{refused:?}");
         // Also once it would have run out, had it not been lost before.
         session.run(&later);
         assert_eq!(session.code(&write("draft", lenient)), "LF003");
