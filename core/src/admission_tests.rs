@@ -119,6 +119,7 @@ fn what_ends_a_term_before_commit() {
         ended_at: None,
         revoke_at: NEVER,
         session_gone: false,
+        kept_until: Instant::MIN,
     };
     let check = |lease: Option<&Record>, here, rule, now| match ended_before_commit(token(5), lease, here, rule, now)? {
         Rejection::Ended(_, reason) => Some(reason),

@@ -83,6 +83,16 @@ pub struct Record {
     pub revoke_at: Instant,
     /// Whether it is bound to a backend that is gone.
     pub session_gone: bool,
+    /// Until when an unclean start of the server keeps it back: see [`kept_until`].
+    pub kept_until: Instant,
+}
+
+/// Until when a lease is not granted, because of the last unclean start of the server: a renewal that
+/// its holder was told of, not long before, may have been lost, and lasts no longer than the ttl from then.
+///
+/// [`Instant::MIN`] where its row, of the time `renewed_at`, is younger than that start, or there was none.
+pub fn kept_until(renewed_at: Instant, ttl: Span, unclean_start: Option<Instant>) -> Instant {
+    unclean_start.filter(|start| renewed_at < *start).map_or(Instant::MIN, |start| start.saturating_add(ttl))
 }
 
 /// A moment that doesn't come; `infinity` as PostgreSQL stores it.
@@ -174,9 +184,8 @@ pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> G
         }
         // Its holder may have let it run out before: what was grantable then stays so.
         Some(EndReason::Revoked) if record.ended.is_none() => record.expires_at.saturating_add(policy.cool_down),
-        Some(EndReason::Expired | EndReason::Revoked | EndReason::SessionLost) => {
-            record.end_time(now).saturating_add(policy.cool_down)
-        }
+        Some(EndReason::Expired) => record.expires_at.saturating_add(policy.cool_down).max(record.kept_until),
+        Some(EndReason::Revoked | EndReason::SessionLost) => record.end_time(now).saturating_add(policy.cool_down),
         Some(EndReason::Deleted) => now,
     };
     if now < until { Grantability::CoolingDown { until } } else { Grantability::Grantable }
@@ -291,6 +300,7 @@ mod tests {
             ended_at: None,
             revoke_at: NEVER,
             session_gone: false,
+            kept_until: Instant::MIN,
         }
     }
 
@@ -354,6 +364,20 @@ mod tests {
         let lapsed = Record { revoke_at: 120, expires_at: 110, ..held() };
         assert_eq!((lapsed.end(119), lapsed.ended_for_good(119)), (Some(EndReason::Expired), None));
         assert_eq!(lapsed.end(120), Some(EndReason::Revoked));
+    }
+
+    #[test]
+    fn an_unclean_start_keeps_back_what_may_have_been_renewed() {
+        assert_eq!(kept_until(100, 30, None), Instant::MIN);
+        assert_eq!(kept_until(100, 30, Some(125)), 155);
+        assert_eq!(kept_until(126, 30, Some(125)), Instant::MIN);
+        let kept = Record { kept_until: 155, ..held() };
+        assert_eq!(grantability(Some(&kept), &POLICY, 129), Grantability::Held { until: 130 });
+        assert_eq!(grantability(Some(&kept), &POLICY, 130), Grantability::CoolingDown { until: 155 });
+        assert_eq!(grantability(Some(&kept), &POLICY, 155), Grantability::Grantable);
+        // Whose end is recorded was not renewed after it.
+        let released = Record { kept_until: 155, ..ended(EndReason::Released, 110) };
+        assert_eq!(grantability(Some(&released), &POLICY, 110), Grantability::Grantable);
     }
 
     #[test]

@@ -45,6 +45,7 @@ fn held() -> Scene {
             ended_at: None,
             revoke_at: NEVER,
             session_gone: false,
+            kept_until: Instant::MIN,
         }),
         policy: Policy { ttl: 30, max_ttl: 30, on_expiry: ExpiryRule::Reject, min_hold: 0, cool_down: 0 },
         coordinator: Coordinator::Open(EPOCH),

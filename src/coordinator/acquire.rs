@@ -16,7 +16,7 @@ use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, epoch, fence, lease, request, term};
+use crate::store::{LeaseId, clean_start, epoch, fence, lease, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{Grantability, Standing, grantability, standing};
@@ -395,6 +395,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         request::insert(id, request.role, &request.lease, token);
     }
     fences::acquired(request.lease.clone(), command);
+    clean_start::note();
     if request.bind_session {
         binding::bind(request.lease.clone(), token);
     }

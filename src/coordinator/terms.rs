@@ -83,7 +83,12 @@ pub const INDETERMINATE: &str = "indeterminate";
 /// allows it now.
 pub fn ttl_of(lease: &Lease, id: &LeaseId, asked: Option<Interval>) -> Result<Span, Error> {
     let max_ttl = namespace::by_id(id.namespace).map_or(name::LONGEST, |n| n.policy.max_ttl);
-    asked.map_or(Ok(lease.ttl.min(max_ttl)), |asked| name::check_ttl("ttl", asked, max_ttl))
+    let ttl = asked.map_or(Ok(lease.ttl.min(max_ttl)), |asked| name::check_ttl("ttl", asked, max_ttl))?;
+    if ttl > lease.ttl {
+        // After a crash that lost it, the lease is kept back for its own ttl alone.
+        transaction::with(|t| t.durable = true);
+    }
+    Ok(ttl)
 }
 
 /// `renew(token, ttl)`

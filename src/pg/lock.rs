@@ -245,6 +245,14 @@ pub fn enter_gate() {
     extension::catch_up();
 }
 
+/// Keeps every other writer out of a table until this transaction ends, if that is to be had at once.
+pub fn try_serialize(table: Oid) -> bool {
+    // SAFETY: a lock of an existing relation.
+    owned_by_transaction(|| unsafe {
+        pg_sys::ConditionalLockRelationOid(table, pg_sys::ShareRowExclusiveLock as LOCKMODE)
+    })
+}
+
 /// Passes the gate if nobody holds it shut.
 pub fn try_enter_gate() -> bool {
     let relation = gate_relation();

@@ -38,6 +38,15 @@ fn all() -> Vec<Session> {
     each(|status| Session { pid: status.st_procpid, started: status.st_proc_start_timestamp })
 }
 
+/// When the server started: its checkpointer is of the same age. Later, at the worst: when this backend did.
+pub fn server_start() -> Instant {
+    let started = |status: &pg_sys::PgBackendStatus| {
+        let is_it = status.st_backendType == pg_sys::BackendType::B_CHECKPOINTER;
+        is_it.then_some(status.st_proc_start_timestamp)
+    };
+    each(started).into_iter().flatten().next().unwrap_or(Session::mine().started)
+}
+
 /// What a backend does, and for whom.
 pub struct Activity {
     /// Its process.

@@ -1,5 +1,6 @@
 //! `fencing.lease`: the heartbeat row.
 
+use super::clean_start;
 use super::places::Places;
 use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
@@ -10,7 +11,7 @@ use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use fencing_core::lease::{EndReason, NEVER, Record};
+use fencing_core::lease::{EndReason, NEVER, Record, kept_until};
 use fencing_core::time::{Instant, Span};
 use fencing_core::{Token, name};
 use pgrx::pg_sys::Oid;
@@ -128,7 +129,7 @@ fn from_row(row: Row) -> Lease {
         record: record(&row),
         holder: row.text(13),
         role: row.oid(2),
-        ttl: name::check_span("ttl", row.interval(14)).unwrap_or(0),
+        ttl: ttl(&row),
         granted_by: row.bigint(4) as u64,
         handover_requested: row.bool(16),
         row,
@@ -145,7 +146,12 @@ fn record(row: &Row) -> Record {
         ended_at: row.bigint_or_null(15),
         revoke_at: row.bigint(8),
         session_gone: is_gone(row.int(10), row.bigint(9)),
+        kept_until: kept_until(row.bigint(6), ttl(row), clean_start::unclean_start()),
     }
+}
+
+fn ttl(row: &Row) -> Span {
+    name::check_span("ttl", row.interval(14)).unwrap_or(0)
 }
 
 /// Whether a term is bound to a backend that is gone. Process 0 binds none.
@@ -251,6 +257,8 @@ fn glance(row: &Glance, lease: &LeaseId) -> Option<(i32, Instant, Heartbeat)> {
             ended_at: None,
             revoke_at: head.revoke_at,
             session_gone: false,
+            // Guards grant nothing.
+            kept_until: Instant::MIN,
         },
         role: Oid::from(head.role),
         granted_by: head.granted_by,

@@ -1,5 +1,6 @@
 //! The extension's rows, typed. Column numbers are those of `sql/tables.sql`.
 
+pub mod clean_start;
 pub mod epoch;
 pub mod event;
 pub mod fence;

@@ -1,7 +1,7 @@
 //! A crash: every process is killed at once, and the server is started again. What `acquire` has
-//! answered stands, and no token that a client ever saw is issued again (G3, hazards 3.1 to 3.3).
+//! answered stands, and no token that a client ever saw is issued again.
 
-use fencing_tests::{Cluster, Sql, sql};
+use fencing_tests::{Cluster, Sql, Stop, sql};
 use postgres::Client;
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -232,4 +232,64 @@ fn a_lost_renewal_or_release() {
         assert!(session.acquire_later(key, "y").granted() > renewed.max(released));
         assert_eq!(session.get::<String>(&format!("SELECT fencing.check_token({token})")), "superseded");
     }
+}
+
+/// After a crash, a renewal that its holder was told of may be lost: no lease is granted before its ttl
+/// has passed since the start, and a restart after that is one like any other.
+#[test]
+fn a_lost_renewal_keeps_the_lease_back() {
+    let mut cluster = Cluster::with(&LAZY);
+    let mut session = cluster.connect();
+    session.run("SELECT fencing.create_namespace('jobs', ttl => '1 h', max_ttl => '1 h')");
+    // Half an hour ago, which leaves half of it.
+    session.run("SET fencing.test_clock_offset = '-30 min'");
+    let token = session.acquire("k", "A").granted();
+    let released = session.acquire("released", "A").granted();
+    session.run(&format!("SELECT fencing.release({released})"));
+    session.run("SET fencing.test_clock_offset = '-1 min'; SET synchronous_commit = off");
+    let renewed: String = session.get(&format!("SELECT status FROM fencing.renew({token})"));
+    assert_eq!(renewed, "renewed");
+    cluster.restart(Stop::Immediate);
+    let mut session = cluster.connect();
+    let lapsed = "SELECT expires_at < now() + interval '31 min' FROM fencing.lease WHERE key = 'k'";
+    assert!(session.get::<bool>(lapsed), "the renewal was to be lost");
+    session.run("SET fencing.test_clock_offset = '31 min'");
+    let state = "SELECT state FROM fencing.inspect('jobs', 'k')";
+    assert_eq!(session.acquire("k", "B").status, "cooling_down");
+    assert_eq!(session.get::<String>(state), "cooling_down");
+    assert_eq!(session.get::<i64>("SELECT fencing.purge_leases('0')"), 1, "the released one");
+    session.run("SET fencing.test_clock_offset = '61 min'");
+    let next = session.acquire("k", "B").granted();
+    assert!(next > token);
+    // The start is noted with that grant: the next one, which is clean, is not taken for another.
+    let start = "SELECT min(unclean_start)::text FROM fencing.clean_start HAVING count(*) = 1";
+    let noted: String = session.get(start);
+    drop(session);
+    cluster.restart(Stop::Fast);
+    let mut session = cluster.connect();
+    session.acquire("k", "D");
+    session.acquire("fresh", "D").granted();
+    assert_eq!(session.get::<String>(start), noted);
+}
+
+/// A renewal for longer than a lease is kept back after a crash does not get lost in one.
+#[test]
+fn a_renewal_for_longer_is_durable() {
+    let mut cluster = Cluster::with(&LAZY);
+    let mut session = cluster.connect();
+    session.run("SELECT fencing.create_namespace('jobs', ttl => '1 h', max_ttl => '2 h')");
+    let tokens = ["one", "batch"].map(|key| session.acquire(key, "A").granted());
+    let settled: String = session.get("SELECT max(expires_at)::text FROM fencing.lease");
+    let renewals = [
+        format!("SELECT status FROM fencing.renew({}, ttl => '2 h')", tokens[0]),
+        format!("SELECT status FROM fencing.renew_all(ARRAY[{}], ttl => '2 h')", tokens[1]),
+    ];
+    for renewal in &renewals {
+        session.run("SET synchronous_commit = off");
+        assert_eq!(session.get::<String>(renewal), "renewed");
+        cluster.restart(Stop::Immediate);
+        session = cluster.connect();
+    }
+    let longer = format!("SELECT count(*) FROM fencing.lease WHERE expires_at > '{settled}'");
+    assert_eq!(session.get::<i64>(&longer), 2);
 }
