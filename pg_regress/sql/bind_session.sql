@@ -32,6 +32,7 @@ DO $$
 BEGIN
     WHILE EXISTS (SELECT FROM pg_stat_get_activity(current_setting('test.pid')::int)) LOOP
         PERFORM pg_sleep(0.01);
+        PERFORM pg_stat_clear_snapshot();
     END LOOP;
 END
 $$;
