@@ -304,7 +304,16 @@ impl Table {
                     pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
                 };
                 let place = &raw mut (*tuple).t_self;
-                raw::index_insert(index, key.as_mut_ptr(), key_nulls.as_mut_ptr(), place, self.rel, unique, false, info);
+                raw::index_insert(
+                    index,
+                    key.as_mut_ptr(),
+                    key_nulls.as_mut_ptr(),
+                    place,
+                    self.rel,
+                    unique,
+                    false,
+                    info,
+                );
                 raw::index_close(index, pg_sys::NoLock as i32);
             }
         }
