@@ -2,6 +2,28 @@
 -- bench.judged and bench.call.
 
 CREATE TEMP TABLE label (section text, variant text, line int, text text);
+-- A rate has a base, of the same round, and may have a target: the least that it must be of that.
+CREATE TEMP TABLE rate_label (section text, variant text, base text, at_least float8, line int, text text);
+INSERT INTO rate_label VALUES
+    ('rate', 'unguarded', 'unguarded', NULL, 1, 'unguarded'),
+    ('rate', 'empty', 'unguarded', NULL, 2, 'empty C trigger'),
+    ('rate', 'inline', 'unguarded', 0.93, 3, 'guard, key_columns, inline token'),
+    ('rate', 'unguarded_each', 'unguarded_each', NULL, 4, 'unguarded, a table for each client'),
+    ('rate', 'inline_each', 'unguarded_each', 0.93, 5, 'guard, one key, inline token, a table for each client'),
+    ('rate', 'by_hand', 'unguarded', NULL, 6, 'PL/pgSQL fence, FOR SHARE'),
+    ('rate', 'present', 'unguarded', NULL, 7, 'guard, BEGIN; present(); UPDATE; COMMIT'),
+    ('rate', 'application', 'unguarded', NULL, 8, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
+    ('lease', 'floor', 'by_hand', NULL, 1, 'two UPDATEs of one row each'),
+    ('lease', 'by_hand', 'by_hand', NULL, 2, 'by hand'),
+    ('lease', 'fencing', 'by_hand', 0.85, 3, 'acquire, release'),
+    ('lease', 'fencing_off', 'by_hand', 1.2, 4, 'acquire (durable), release with synchronous_commit = off'),
+    ('lease', 'by_hand_off', 'by_hand', NULL, 5, 'by hand, synchronous_commit = off: loses leases'),
+    ('lease', 'fencing_off', 'by_hand_off', NULL, 6, 'line 4 over line 5'),
+    ('renew', 'renew_by_hand', 'renew_by_hand', NULL, 1, 'UPDATE by hand'),
+    ('renew', 'renew', 'renew_by_hand', 0.9, 2, 'renew'),
+    ('batch', 'renew_one', 'renew_one', NULL, 1, 'renew, one by one'),
+    ('batch', 'renew_all', 'renew_one', 20, 2, 'renew_all'),
+    ('batch', 'renew_all_by_hand', 'renew_one', NULL, 3, 'UPDATE by hand');
 INSERT INTO label VALUES
     ('bulk', 'unguarded', 1, 'unguarded'),
     ('bulk', 'empty', 2, 'empty C trigger'),
@@ -18,37 +40,32 @@ INSERT INTO label VALUES
     ('keys', 'guard update', 4, 'UPDATE, guard'),
     ('keys', 'unguarded commit', 5, 'COMMIT, unguarded'),
     ('keys', 'guard commit', 6, 'COMMIT, guard: every term once more'),
-    ('rate', 'unguarded', 1, 'unguarded'),
-    ('rate', 'empty', 2, 'empty C trigger'),
-    ('rate', 'inline', 3, 'guard, key_columns, inline token'),
-    ('rate', 'unguarded_each', 4, 'unguarded, a table for each client'),
-    ('rate', 'inline_each', 5, 'guard, one key, inline token, a table for each client'),
-    ('rate', 'by_hand', 6, 'PL/pgSQL fence, FOR SHARE'),
-    ('rate', 'present', 7, 'guard, BEGIN; present(); UPDATE; COMMIT'),
-    ('rate', 'application', 8, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
     ('call', 'acquire', 1, 'acquire'),
     ('call', 'renew', 2, 'renew'),
-    ('call', 'release', 3, 'release');
+    ('call', 'release', 3, 'release'),
+    ('growth', 'acquire', 1, 'acquire'),
+    ('growth', 'renew', 2, 'renew'),
+    ('growth', 'release', 3, 'release'),
+    ('storm', 'one', 1, 'renew, 16 clients'),
+    ('storm', 'all', 2, 'renew_all, 10 clients with 1,000 each');
 
 -- Targets: the most (or least) that a line's ratio or nanoseconds may be.
-CREATE TEMP TABLE target (section text, variant text, at_most_empty float8, at_most_ns float8, at_least_by_hand float8, at_least_rate float8);
+CREATE TEMP TABLE target (section text, variant text, at_most_empty float8, at_most_ns float8, at_least_by_hand float8);
 INSERT INTO target VALUES
-    ('insert', 'row', 2.0, NULL, 4.0, NULL),
-    ('insert', 'one_key', 2.0, NULL, 4.0, NULL),
-    ('insert', 'many_keys', NULL, NULL, 4.0, NULL),
-    ('insert', 'inline', NULL, NULL, 4.0, NULL),
-    ('insert', 'token_column', NULL, NULL, 4.0, NULL),
-    ('insert', 'statement', NULL, 40, 4.0, NULL),
-    ('update', 'row', 1.35, NULL, 4.0, NULL),
-    ('update', 'one_key', 1.35, NULL, 4.0, NULL),
-    ('update', 'many_keys', NULL, NULL, 4.0, NULL),
-    ('update', 'inline', NULL, NULL, 4.0, NULL),
-    ('update', 'token_column', NULL, NULL, 4.0, NULL),
-    ('update', 'statement', NULL, 40, 4.0, NULL),
-    ('insert_parted', 'row', 2.0, NULL, NULL, NULL),
-    ('update_parted', 'row', 1.35, NULL, NULL, NULL),
-    ('rate', 'inline', NULL, NULL, NULL, 0.93),
-    ('rate', 'inline_each', NULL, NULL, NULL, 0.93);
+    ('insert', 'row', 2.0, NULL, 4.0),
+    ('insert', 'one_key', 2.0, NULL, 4.0),
+    ('insert', 'many_keys', NULL, NULL, 4.0),
+    ('insert', 'inline', NULL, NULL, 4.0),
+    ('insert', 'token_column', NULL, NULL, 4.0),
+    ('insert', 'statement', NULL, 40, 4.0),
+    ('update', 'row', 1.35, NULL, 4.0),
+    ('update', 'one_key', 1.35, NULL, 4.0),
+    ('update', 'many_keys', NULL, NULL, 4.0),
+    ('update', 'inline', NULL, NULL, 4.0),
+    ('update', 'token_column', NULL, NULL, 4.0),
+    ('update', 'statement', NULL, 40, 4.0),
+    ('insert_parted', 'row', 2.0, NULL, NULL),
+    ('update_parted', 'row', 1.35, NULL, NULL);
 
 -- Only what was measured at full pace counts; where that is less than three, all of it, with a mark.
 CREATE TEMP VIEW counted AS
@@ -65,32 +82,33 @@ CREATE TEMP VIEW bulk AS
 SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS low, v.quartile[3] - b.less AS high
   FROM median AS v JOIN median AS base ON base.part = v.part AND base.variant = 'unguarded',
        LATERAL (SELECT CASE WHEN v.variant = 'unguarded' THEN 0 ELSE base.value END AS less) AS b
- WHERE v.part NOT IN ('rate', 'keys');
+ WHERE v.part IN ('insert', 'update', 'insert_parted', 'update_parted');
 
 -- Rates are compared within a round, whose runs follow each other within seconds; of the rounds the
 -- half counts in which the slower of the two runs was made at the better pace.
 CREATE TEMP VIEW rate AS
 WITH pair AS (
-    SELECT v.variant, v.value AS tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
-           row_number() OVER (PARTITION BY v.variant ORDER BY greatest(v.pace, base.pace)) AS place,
-           count(*) OVER (PARTITION BY v.variant) AS n
-      FROM bench.judged AS v
-      JOIN bench.judged AS base ON base.part = v.part AND base.round = v.round
-       AND base.variant = CASE WHEN v.variant LIKE '%_each' THEN 'unguarded_each' ELSE 'unguarded' END
-     WHERE v.part = 'rate')
-SELECT variant, count(*) || CASE WHEN bool_and(slow) THEN '~' ELSE '' END AS n,
+    SELECT l.section, l.variant, l.base, l.at_least, l.line, l.text, v.value AS tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
+           row_number() OVER (PARTITION BY l.section, l.line ORDER BY greatest(v.pace, base.pace)) AS place,
+           count(*) OVER (PARTITION BY l.section, l.line) AS n
+      FROM rate_label AS l
+      JOIN bench.judged AS v ON v.part = l.section AND v.variant = l.variant
+      JOIN bench.judged AS base ON base.part = v.part AND base.round = v.round AND base.variant = l.base)
+SELECT section, at_least, line, text, count(*) || CASE WHEN bool_and(slow) THEN '~' ELSE '' END AS n,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY tps) AS tps,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY ratio) AS quartile
-  FROM pair WHERE place <= (n + 1) / 2 GROUP BY variant;
+  FROM pair WHERE place <= (n + 1) / 2 GROUP BY section, at_least, line, text;
 
+-- A call's time over that of the same call on another side, in the same round.
 CREATE TEMP VIEW call AS
-SELECT v.call, count(*) AS n, percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
+SELECT CASE v.side WHEN 'many' THEN 'growth' ELSE 'call' END AS section, v.call, count(*) AS n,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY base.us) AS base_us,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us / base.us) AS quartile
   FROM bench.call AS v
-  JOIN bench.call AS base ON base.call = v.call AND base.round = v.round AND base.side = 'by_hand'
- WHERE v.side = 'fencing'
- GROUP BY v.call;
+  JOIN bench.call AS base ON base.call = v.call AND base.round = v.round
+   AND base.side = CASE v.side WHEN 'fencing' THEN 'by_hand' WHEN 'many' THEN 'few' END
+ GROUP BY 1, v.call;
 
 CREATE FUNCTION pg_temp.verdict(met boolean, target text) RETURNS text LANGUAGE sql AS
 $$ SELECT CASE WHEN met IS NULL THEN '' ELSE target || CASE WHEN met THEN '  ok' ELSE '  MISS' END END $$;
@@ -107,7 +125,13 @@ SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'n', 
                (4, 'UPDATE of ' || :'rows' || ' rows in 64 partitions', 'ns a row', 'x empty', 'target', '', ''),
                (5, '1000 leases in one transaction, a row each', 'ns a key', '', '', '', ''),
                (6, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
-               (7, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''))
+               (7, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''),
+               (8, 'Acquire and release, 16 clients, 1,000 leases, prepared', 'a second', 'x', 'target', '', ''),
+               (9, 'Renew, 16 clients, 1,000 leases, prepared, durable', 'a second', 'x', 'target', '', ''),
+               (10, 'Renewals of 1,000 leases by 1 client, prepared, durable', 'a second', 'x', 'target', '', ''),
+               (11, 'Renewal storm on 10,000 leases', 'HOT %', 'a s', 'target', '', ''),
+               (12, 'Hand-over of a released lease, 50 waiters', 'ms', '', 'target', '', ''),
+               (13, 'One call, 1 client, durable: 1,000,000 leases over 1,000', 'us', 'x', 'target', '', ''))
        AS p (part, title, column_1, column_2, target, column_3, target_3)
 UNION ALL
 SELECT array_position(ARRAY['insert', 'update', 'insert_parted', 'update_parted'], b.part), l.line,
@@ -131,19 +155,41 @@ SELECT 5, l.line,
   JOIN label AS l ON l.section = 'keys' AND l.variant = k.variant
  WHERE k.part = 'keys'
 UNION ALL
-SELECT 6, l.line,
-       pg_temp.line(l.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM0.000'), to_char(r.quartile[3], 'FM0.000')), r.n,
-           to_char(r.quartile[2], 'FM0.000'), pg_temp.verdict(r.quartile[2] >= t.at_least_rate, '>= ' || t.at_least_rate), '', '')
+SELECT CASE r.section WHEN 'rate' THEN 6 WHEN 'lease' THEN 8 WHEN 'renew' THEN 9 WHEN 'batch' THEN 10 END, r.line,
+       pg_temp.line(r.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM990.000'), to_char(r.quartile[3], 'FM990.000')), r.n,
+           to_char(r.quartile[2], 'FM990.000'), pg_temp.verdict(r.quartile[2] >= r.at_least, '>= ' || r.at_least), '', '')
   FROM rate AS r
-  JOIN label AS l ON l.section = 'rate' AND l.variant = r.variant
-  LEFT JOIN target AS t ON t.section = 'rate' AND t.variant = r.variant
 UNION ALL
 SELECT 7, l.line,
        pg_temp.line(format('%s, over %s us by hand', l.text, round(c.base_us)), round(c.us)::text,
            format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
            to_char(c.quartile[2], 'FM0.00'), '', '', '')
   FROM call AS c
-  JOIN label AS l ON l.section = 'call' AND l.variant = c.call;
+  JOIN label AS l ON l.section = c.section AND l.variant = c.call
+ WHERE c.section = 'call'
+UNION ALL
+SELECT 11, l.line,
+       pg_temp.line(l.text, to_char(s.value, 'FM990.0'), '', '', (SELECT round(value)::text FROM bench.result WHERE part = 'storm' AND variant = s.variant || '_updates'),
+           pg_temp.verdict(s.value > 95, '> 95'), '', '')
+  FROM bench.result AS s
+  JOIN label AS l ON l.section = 'storm' AND l.variant = s.variant
+ WHERE s.part = 'storm'
+UNION ALL
+SELECT 12, 1,
+       pg_temp.line('from one holder''s release to the next one''s grant', to_char(h.quartile[2], 'FM990.0'),
+           format('[%s .. %s]', to_char(h.quartile[1], 'FM990.0'), to_char(h.quartile[3], 'FM990.0')), h.n::text, '',
+           pg_temp.verdict(h.quartile[2] <= 100, '<= 100'), '', '')
+  FROM (SELECT count(*) AS n, percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY value) AS quartile
+          FROM bench.result WHERE part = 'handover') AS h
+ WHERE h.n > 0
+UNION ALL
+SELECT 13, l.line,
+       pg_temp.line(format('%s, over %s us', l.text, round(c.base_us)), round(c.us)::text,
+           format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
+           to_char(c.quartile[2], 'FM0.00'), pg_temp.verdict(CASE WHEN l.variant <> 'release' THEN c.quartile[2] <= 1.2 END, '<= 1.2'), '', '')
+  FROM call AS c
+  JOIN label AS l ON l.section = c.section AND l.variant = c.call
+ WHERE c.section = 'growth';
 
 -- A part that was not measured has no line but its title's.
 SELECT CASE WHEN line = 0 THEN E'\n' ELSE '' END || text

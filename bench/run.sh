@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Measures what guards cost, on a private cluster, and prints one table. Every
+# Measures what guards and leases cost, on a private cluster, and prints one table. Every
 # figure is a comparison with a baseline that was measured in between.
-#   QUICK=1         a short form, of about a minute, for a first look
+#   QUICK=1         a short form, for a first look
 #   BENCH_STRICT=1  fail where a target is missed
-#   BENCH_ONLY="bulk partitions keys rate calls"  parts of it
+#   BENCH_ONLY="bulk partitions keys rate calls leases batch storm handover growth"  parts of it
 #   BULK_ROWS=200000  rows of the first two
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls; do
+for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls leases growth; do
   # shellcheck source=/dev/null
   . "$here/$part.sh"
 done
@@ -16,13 +16,16 @@ done
 # on partitions, and rounds of rates; none for longer than these seconds.
 if [ -n "${QUICK:-}" ]; then
   BULK_WANTED=2 BULK_TIME=30 PART_WANTED=2 PART_TIME=15 KEYS_ROUNDS=5 RATE_ROUNDS=3 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
+  LEASE_ROUNDS=3 LEASE_TIME=60 BATCH_ROUNDS=2 STORM_RUN=3 HANDOVER_RUN=3 GROWTH_ROUNDS=2
 else
   BULK_WANTED=9 BULK_TIME=210 PART_WANTED=9 PART_TIME=75 KEYS_ROUNDS=25 RATE_ROUNDS=21 RATE_TIME=210 CALL_ROUNDS=5 CALL_SECONDS=2
+  LEASE_ROUNDS=15 LEASE_TIME=200 BATCH_ROUNDS=9 STORM_RUN=10 HANDOVER_RUN=10 GROWTH_ROUNDS=9
 fi
-RATE_RUN=1 BULK_ROWS=${BULK_ROWS:-200000}
+RATE_RUN=1 LEASE_RUN=2 BULK_ROWS=${BULK_ROWS:-200000}
 # shellcheck disable=SC2034 # bulk.sh uses it
 MOST_ROUNDS=50
-only=${BENCH_ONLY:-bulk partitions keys rate calls}
+parts='bulk partitions keys rate calls leases batch storm handover growth'
+only=${BENCH_ONLY:-$parts}
 
 # Nothing runs in the middle of a measurement that the measurement did not ask for.
 settings=(
@@ -45,12 +48,30 @@ plan() {
   cluster_psql -c "INSERT INTO bench.plan VALUES ('$1', now() + interval '$2 s')"
 }
 
+# restart SETTING=VALUE ...: goes on with other settings.
+restart() {
+  cluster_stop
+  printf '%s\n' "$@" >>"$CLUSTER_DATA/postgresql.conf"
+  cluster_start
+}
+
+# note PART VARIANT ROUND VALUE PACE: records a result; the last two are SQL.
+note() {
+  cluster_psql -c "INSERT INTO bench.result VALUES ('$1', '$2', $3, $4, $5)" || die "no result: $*"
+}
+
+# tps: transactions a second, of what pgbench says.
+tps() {
+  sed -n 's/^tps = \([0-9.]*\).*/\1/p'
+}
+
 machine() {
   say "machine     $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1), $(nproc) cores, Linux $(uname -r)"
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
   say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED UPDATEs and $((2 * BULK_WANTED)) INSERTs of each variant were measured"
   say "            at the machine's full pace, or for $BULK_TIME s; partitions: $PART_WANTED, $PART_TIME s; keys: $KEYS_ROUNDS rounds. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
+  say "            Leases: $LEASE_ROUNDS rounds of $LEASE_RUN s runs, or what fits in $LEASE_TIME s, with wal_buffers=16MB; batches: $BATCH_ROUNDS; growth: $GROWTH_ROUNDS, with shared_buffers=2GB"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
 
@@ -71,7 +92,12 @@ for part in $only; do
   keys) step "$TARGET/bench/keys.log" "1000 leases in one transaction" bench_keys "$KEYS_ROUNDS" ;;
   rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_ROUNDS" "$RATE_TIME" "$RATE_RUN" ;;
   calls) step "$TARGET/bench/calls.log" "calls" bench_calls "$CALL_ROUNDS" "$CALL_SECONDS" ;;
-  *) die "BENCH_ONLY names bulk, partitions, keys, rate, calls; not $part" ;;
+  leases) step "$TARGET/bench/leases.log" "leases" bench_leases "$LEASE_ROUNDS" "$LEASE_TIME" "$LEASE_RUN" ;;
+  batch) step "$TARGET/bench/batch.log" "renewals in one statement" bench_batch "$BATCH_ROUNDS" "$CALL_SECONDS" ;;
+  storm) step "$TARGET/bench/storm.log" "a renewal storm" bench_storm "$STORM_RUN" ;;
+  handover) step "$TARGET/bench/handover.log" "hand-over to waiters" bench_handover "$HANDOVER_RUN" ;;
+  growth) step "$TARGET/bench/growth.log" "a million leases" bench_growth "$GROWTH_ROUNDS" "$CALL_SECONDS" ;;
+  *) die "BENCH_ONLY names some of: $parts; not $part" ;;
   esac
 done
 
@@ -84,7 +110,7 @@ cluster_psql -At -v "rows=$BULK_ROWS" -f "$here/report.sql" | tee "$TARGET/bench
 say
 say "n measurements count. ns a row: medians, beyond the unguarded statement's; x empty: that over what the empty C trigger"
 say "costs beyond it; by hand: what the PL/pgSQL fence costs over that. Rates and calls: x is the median of the ratios to the"
-say "unguarded rate, or the call by hand, of the same round; of the rates' rounds the half at the better pace. ~: slow throughout."
+say "unguarded rate, or to the same by hand, of the same round; of the rates' rounds the half at the better pace. ~: slow throughout."
 missed=$({ grep -o MISS "$TARGET/bench/report.txt" || true; } | wc -l)
 say
 say "$missed targets missed; every measurement: $TARGET/bench/*.csv"

@@ -50,14 +50,15 @@ BEGIN
 END
 $$;
 
--- Results, one row a measurement: nanoseconds a row (insert, update), transactions a second (rate).
+-- Results, one row a measurement: nanoseconds a row (insert, update), transactions a second (rate,
+-- lease, renew), leases a second (batch), percent or updates a second (storm), milliseconds (handover).
 -- `pace` is how long a fixed piece of work took around it, in milliseconds: a core that shares its
 -- hardware with a busy neighbour, often unseen on a virtual machine, runs at two thirds of its speed
 -- for seconds on end. What was measured at a slow pace doesn't count and is measured again.
 CREATE TABLE bench.result (part text, variant text, round int, value float8, pace float8);
 CREATE TABLE bench.call (side text, call text, round int, us float8);
 CREATE VIEW bench.judged AS
-SELECT *, pace > CASE part WHEN 'rate' THEN 1.25 ELSE 1.15 END * min(pace) OVER (PARTITION BY part) AS slow
+SELECT *, pace > CASE WHEN part IN ('rate', 'lease', 'renew', 'batch') THEN 1.25 ELSE 1.15 END * min(pace) OVER (PARTITION BY part) AS slow
   FROM bench.result WHERE round > 0;
 
 -- Until when a part is measured, and whether a variant still is: fewer than `wanted` count. The

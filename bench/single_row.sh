@@ -76,7 +76,7 @@ bench_rate() {
   for variant in "${RATE_VARIANTS[@]}"; do
     rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
   done
-  echo "SELECT bench.pace();" >"$CLUSTER_DIR/pace.pgbench"
+  pace_script
   first=$(cluster_psql -At -c "SELECT min(token) FROM bench.token WHERE key ~ '^client' HAVING max(token) - min(token) = $((RATE_CLIENTS - 1))")
   [ -n "$first" ] || die "the clients' tokens are not consecutive"
   until=$((SECONDS + $2))
@@ -96,10 +96,13 @@ rate_measure() {
     echo "VACUUM bench.hand_lease; CHECKPOINT;"
   } | cluster_psql
   before=$(rate_pace)
-  tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" |
-    sed -n 's/^tps = \([0-9.]*\).*/\1/p')
+  tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" | tps)
   after=$(rate_pace)
-  cluster_psql -c "INSERT INTO bench.result VALUES ('rate', '$variant', $round, $tps, greatest($before, $after))"
+  note rate "$variant" "$round" "$tps" "greatest($before, $after)"
+}
+
+pace_script() {
+  echo "SELECT bench.pace();" >"$CLUSTER_DIR/pace.pgbench"
 }
 
 # rate_pace: milliseconds that a fixed piece of work takes on both cores at once.

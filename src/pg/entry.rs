@@ -11,9 +11,10 @@ use super::value::Value;
 use super::{extension, memory};
 use fencing_core::name::Interval;
 use fencing_core::{Code, Error};
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -374,6 +375,36 @@ fn check_declaration(function: Oid, declared: &[Arg]) {
     CHECKED.with_borrow_mut(|checked| checked.insert(function));
 }
 
+thread_local! {
+    /// The columns of functions that give a row; they never change.
+    static COLUMNS: RefCell<HashMap<Oid, pg_sys::TupleDesc>> = RefCell::new(HashMap::new());
+}
+
+/// The columns of the row that a function gives: so many.
+///
+/// # Safety
+/// `fcinfo` must be what PostgreSQL passed.
+unsafe fn columns_of(fcinfo: pg_sys::FunctionCallInfo, count: usize) -> pg_sys::TupleDesc {
+    // SAFETY: the caller's promise.
+    let function = unsafe { (*(*fcinfo).flinfo).fn_oid };
+    let known = COLUMNS.with_borrow(|columns| columns.get(&function).copied());
+    let descriptor = known.unwrap_or_else(|| {
+        let mut descriptor = std::ptr::null_mut();
+        // SAFETY: as above. The copy lives as long as the backend, as what registers it does.
+        unsafe {
+            pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut descriptor);
+            require_columns(descriptor, count);
+            descriptor = PgMemoryContexts::TopMemoryContext.switch_to(|_| pg_sys::CreateTupleDescCopy(descriptor));
+            descriptor = pg_sys::BlessTupleDesc(descriptor);
+        }
+        COLUMNS.with_borrow_mut(|columns| columns.insert(function, descriptor));
+        descriptor
+    });
+    // SAFETY: PostgreSQL made it.
+    unsafe { require_columns(descriptor, count) };
+    descriptor
+}
+
 impl Answer<'_> {
     /// As PostgreSQL wants it.
     ///
@@ -395,10 +426,7 @@ impl Answer<'_> {
             },
             // SAFETY: the caller's promise; the descriptor is checked to have as many columns.
             Answer::Record(row) => unsafe {
-                let mut descriptor = std::ptr::null_mut();
-                pg_sys::get_call_result_type(fcinfo, std::ptr::null_mut(), &mut descriptor);
-                require_columns(descriptor, row.len());
-                let descriptor = pg_sys::BlessTupleDesc(descriptor);
+                let descriptor = columns_of(fcinfo, row.len());
                 let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.into_iter().map(Value::datum).unzip();
                 let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
                 Outcome::Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))

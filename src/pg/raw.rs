@@ -10,9 +10,10 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 #[cfg(feature = "pg15")]
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
-    Buffer, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexScanDesc, ItemPointer,
-    LOCKMODE, LOCKTAG, MemoryContext, MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot,
-    TM_Result, TimestampTz, TransactionId, TupleDesc,
+    Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexInfo,
+    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockTupleMode, MemoryContext,
+    MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot, TM_FailureData, TM_Result, TimestampTz,
+    TransactionId, TupleDesc, XLogRecPtr,
 };
 use std::ffi::c_void;
 
@@ -42,11 +43,11 @@ unsafe extern "C-unwind" {
     pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
     pub fn ReadRecentBuffer(file: RelFile, fork: ForkNumber::Type, block: u32, recent: Buffer) -> bool;
-    pub fn RelationGetNumberOfBlocksInFork(relation: Relation, fork: ForkNumber::Type) -> u32;
     pub fn LockBuffer(buffer: Buffer, mode: i32);
     pub fn HeapTupleSatisfiesVisibility(tuple: HeapTuple, snapshot: Snapshot, buffer: Buffer) -> bool;
     pub fn HeapTupleSatisfiesUpdate(tuple: HeapTuple, command: CommandId, buffer: Buffer) -> TM_Result::Type;
     pub fn ReleaseBuffer(buffer: Buffer);
+    pub fn BufferGetLSNAtomic(buffer: Buffer) -> XLogRecPtr;
     pub fn PageGetHeapFreeSpace(page: *const c_void) -> usize;
     pub fn heap_page_prune_opt(relation: Relation, buffer: Buffer);
     pub fn heap_hot_search_buffer(
@@ -60,6 +61,31 @@ unsafe extern "C-unwind" {
     ) -> bool;
     pub fn heap_copytuple(tuple: HeapTuple) -> HeapTuple;
     pub fn heap_deform_tuple(tuple: HeapTuple, descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool);
+    pub fn heap_form_tuple(descriptor: TupleDesc, values: *mut Datum, nulls: *mut bool) -> HeapTuple;
+    pub fn heap_insert(relation: Relation, tuple: HeapTuple, command: CommandId, options: i32, bulk: BulkInsertState);
+    pub fn heap_update(
+        relation: Relation,
+        old: ItemPointer,
+        new: HeapTuple,
+        command: CommandId,
+        crosscheck: Snapshot,
+        wait: bool,
+        failure: *mut TM_FailureData,
+        lockmode: *mut LockTupleMode::Type,
+        #[cfg(not(feature = "pg15"))] indexes: *mut pgrx::pg_sys::TU_UpdateIndexes::Type,
+    ) -> TM_Result::Type;
+    pub fn RelationGetIndexList(relation: Relation) -> *mut List;
+    pub fn BuildIndexInfo(index: Relation) -> *mut IndexInfo;
+    pub fn index_insert(
+        index: Relation,
+        values: *mut Datum,
+        nulls: *mut bool,
+        tid: ItemPointer,
+        table: Relation,
+        unique: IndexUniqueCheck::Type,
+        unchanged: bool,
+        info: *mut IndexInfo,
+    ) -> bool;
     pub fn index_open(index: Oid, mode: LOCKMODE) -> Relation;
     pub fn index_close(index: Relation, mode: LOCKMODE);
     #[cfg(not(feature = "pg18"))]

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 /// A page whose room would not take a row that was read, and this much more, is tidied at once.
 /// PostgreSQL, left to itself, does so from the table's fill factor on: at every update, that is.
-const MORE: usize = 256;
+const MORE: usize = 512;
 
 const SHARE: i32 = pg_sys::BUFFER_LOCK_SHARE as i32;
 const UNLOCK: i32 = pg_sys::BUFFER_LOCK_UNLOCK as i32;
@@ -102,7 +102,7 @@ impl Table {
         // SAFETY: an index of this table; the scan ends before the keys go away. The index's lock stays,
         // as the table's does.
         let search = || unsafe {
-            let index = raw::index_open(index, pg_sys::AccessShareLock as i32);
+            let index = raw::index_open(index, self.access.index_lockmode());
             #[cfg(not(feature = "pg18"))]
             let scan = raw::index_beginscan(self.rel, index, any, count, 0);
             #[cfg(feature = "pg18")]
@@ -125,18 +125,30 @@ impl Table {
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(search) }
     }
 
+    /// Where a row is that has just been stored.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. `tuple` was stored in this table by this command.
+    pub(super) unsafe fn place_of(&self, tuple: pg_sys::HeapTuple) -> Place {
+        // SAFETY: the caller's promise: the page exists.
+        unsafe {
+            let mut place = Place::new((*tuple).t_self);
+            let buffer = raw::ReadBuffer(self.rel, place.block());
+            raw::ReleaseBuffer(buffer);
+            place.page = Some((file_of(self.rel), buffer));
+            place
+        }
+    }
+
     /// The row whose chain of versions begins at `root`, if that is still in memory where it was. It may
     /// be another row by now.
     pub fn at(&self, root: Place, read: Read) -> Option<Row> {
-        // SAFETY: pages that may be gone are not read.
+        let (_, buffer) = root.page?;
+        // SAFETY: a page that has left its buffer is not read: it may be gone.
         let look = || unsafe {
-            let block = root.block();
-            let buffer = match root.page {
-                Some((_, buffer)) => raw::ReadRecentBuffer(file_of(self.rel), MAIN, block, buffer).then_some(buffer),
-                None => (block < raw::RelationGetNumberOfBlocksInFork(self.rel, MAIN))
-                    .then(|| raw::ReadBuffer(self.rel, block)),
-            };
-            self.version(root, buffer?, read)
+            raw::ReadRecentBuffer(file_of(self.rel), MAIN, root.block(), buffer)
+                .then(|| self.version(root, buffer, read))
+                .flatten()
         };
         // SAFETY: as the closure says; it has no destructor.
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }

@@ -1,5 +1,6 @@
 //! Sequences of the extension.
 
+use super::raw;
 use pgrx::pg_sys::{self, Oid};
 
 /// PostgreSQL's `FormData_pg_sequence_data`.
@@ -27,13 +28,14 @@ pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
     })
     .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
     .execute()?;
-    let (_, lsn) = look(sequence);
+    // Drawing has locked it until the transaction ends.
+    let (_, lsn) = look(sequence, pg_sys::NoLock);
     Some((value, lsn))
 }
 
 /// Whether nothing has ever been drawn and nobody has moved it.
 pub fn is_fresh(sequence: Oid) -> bool {
-    let (state, _) = look(sequence);
+    let (state, _) = look(sequence, pg_sys::AccessShareLock);
     state == (1, false)
 }
 
@@ -48,22 +50,24 @@ pub fn start_at(sequence: Oid, value: i64) {
 }
 
 /// The last value with whether it was drawn, and the LSN of the sequence's page.
-fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+fn look(sequence: Oid, lock: u32) -> ((i64, bool), pg_sys::XLogRecPtr) {
     // SAFETY: a sequence has one page with one tuple, which nobody removes; it is read under
     // the buffer's share lock.
-    unsafe {
-        let rel = pg_sys::relation_open(sequence, pg_sys::AccessShareLock as i32);
-        let buffer = pg_sys::ReadBuffer(rel, 0);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
-        let lsn = pg_sys::BufferGetLSNAtomic(buffer);
+    let look = || unsafe {
+        let rel = raw::table_open(sequence, lock as i32);
+        let buffer = raw::ReadBuffer(rel, 0);
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
+        let lsn = raw::BufferGetLSNAtomic(buffer);
         let page = pg_sys::BufferGetPage(buffer);
         let item = pg_sys::PageGetItemId(page, 1);
         let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
         let data = header.cast::<u8>().add((*header).t_hoff as usize).cast::<SequenceData>();
         let state = ((*data).last_value, (*data).is_called);
-        pg_sys::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
-        pg_sys::ReleaseBuffer(buffer);
-        pg_sys::relation_close(rel, pg_sys::NoLock as i32);
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
+        raw::ReleaseBuffer(buffer);
+        raw::table_close(rel, pg_sys::NoLock as i32);
         (state, lsn)
-    }
+    };
+    // SAFETY: as the closure says; it has no destructor.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }
 }

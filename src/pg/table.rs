@@ -31,11 +31,17 @@ impl Access {
             Access::Locked => pg_sys::NoLock,
         }) as _
     }
+
+    /// How an index is locked to be read: one that will be written to is locked once.
+    pub(super) fn index_lockmode(self) -> pg_sys::LOCKMODE {
+        if self == Access::Write { Access::Write.lockmode() } else { Access::Read.lockmode() }
+    }
 }
 
 /// An open table. The lock is kept until the transaction ends.
 pub struct Table {
     pub(super) rel: pg_sys::Relation,
+    pub(super) access: Access,
 }
 
 /// How a row is read.
@@ -166,7 +172,7 @@ impl Table {
     /// Opens a table of the extension.
     pub fn open(relation: Oid, access: Access) -> Table {
         // SAFETY: raises if there is no such table.
-        let table = Table { rel: unsafe { pg_sys::table_open(relation, access.lockmode()) } };
+        let table = Table { rel: unsafe { pg_sys::table_open(relation, access.lockmode()) }, access };
         assert!(table.columns() <= COLUMNS);
         table
     }
@@ -182,16 +188,22 @@ impl Table {
     }
 
     /// Adds a row; `values` has one entry for each column. Gives its place.
-    pub fn insert(&self, values: &[Value]) -> Place {
-        debug_assert_eq!(values.len(), self.columns());
-        let (mut datums, mut nulls): (Vec<_>, Vec<_>) = values.iter().map(|v| v.datum()).unzip();
-        // SAFETY: the arrays have the descriptor's length; the relation is open for writing.
-        let place = unsafe {
-            let tuple = pg_sys::heap_form_tuple(self.descriptor(), datums.as_mut_ptr(), nulls.as_mut_ptr());
-            pg_sys::heap_insert(self.rel, tuple, xact::writing_command(), 0, std::ptr::null_mut());
-            self.index(tuple);
-            Place::new((*tuple).t_self)
+    pub fn insert(&self, row: &[Value]) -> Place {
+        debug_assert_eq!(row.len(), self.columns());
+        let (mut values, mut nulls) = EMPTY;
+        for (column, value) in row.iter().enumerate() {
+            (values[column], nulls[column]) = value.datum();
+        }
+        let command = xact::writing_command();
+        // SAFETY: the arrays have room for every column; the relation is open for writing.
+        let store = || unsafe {
+            let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            raw::heap_insert(self.rel, tuple, command, 0, std::ptr::null_mut());
+            self.index(tuple, &values, &nulls);
+            self.place_of(tuple)
         };
+        // SAFETY: as the closure says; it has no destructor.
+        let place = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
         xact::next_command();
         place
     }
@@ -213,27 +225,20 @@ impl Table {
             return Written::Busy;
         }
         let (mut values, mut nulls) = (row.values, row.nulls);
-        let mut replace = [false; COLUMNS];
         for (column, value) in changes {
             (values[column - 1], nulls[column - 1]) = value.datum();
-            replace[column - 1] = true;
         }
+        let command = xact::writing_command();
         let mut failure = pg_sys::TM_FailureData::default();
         let mut lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
         // SAFETY: the arrays have room for every column; `t_self` is where the row was read.
-        let (outcome, tuple) = unsafe {
-            let tuple = pg_sys::heap_modify_tuple(
-                row.tuple,
-                self.descriptor(),
-                values.as_mut_ptr(),
-                nulls.as_mut_ptr(),
-                replace.as_mut_ptr(),
-            );
-            let outcome = pg_sys::heap_update(
+        let store = || unsafe {
+            let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            let outcome = raw::heap_update(
                 self.rel,
                 &raw mut (*row.tuple).t_self,
                 tuple,
-                xact::writing_command(),
+                command,
                 std::ptr::null_mut(),
                 false,
                 &mut failure,
@@ -241,19 +246,15 @@ impl Table {
                 #[cfg(not(feature = "pg15"))]
                 &mut { pg_sys::TU_UpdateIndexes::TU_None },
             );
-            (outcome, tuple)
-        };
-        let written = written(outcome);
-        if written == Written::Done {
-            // SAFETY: the tuple was stored just now. A heap-only tuple is reached through its
-            // predecessor's index entries.
-            unsafe {
-                if u32::from((*(*tuple).t_data).t_infomask2) & pg_sys::HEAP_ONLY_TUPLE == 0 {
-                    self.index(tuple);
-                }
+            // A heap-only tuple is reached through its predecessor's index entries.
+            let stored = outcome == pg_sys::TM_Result::TM_Ok;
+            if stored && u32::from((*(*tuple).t_data).t_infomask2) & pg_sys::HEAP_ONLY_TUPLE == 0 {
+                self.index(tuple, &values, &nulls);
             }
-        }
-        written
+            outcome
+        };
+        // SAFETY: as the closure says; it has no destructor.
+        written(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) })
     }
 
     /// Removes a row that was read, unless somebody else was faster. As [`Table::update`].
@@ -281,37 +282,39 @@ impl Table {
     /// Enters a stored tuple into the table's indexes, which are plain columns without predicates.
     ///
     /// # Safety
-    /// `tuple` must have been stored in this table by this command.
-    unsafe fn index(&self, tuple: pg_sys::HeapTuple) {
-        let (mut values, mut nulls) = EMPTY;
-        // SAFETY: the caller's promise; arrays of the descriptor's length; each index is closed
-        // again; its own columns are plain ones of the table.
+    /// Inside a guard, without destructors. `tuple` must have been stored in this table by this command,
+    /// with these values.
+    unsafe fn index(&self, tuple: pg_sys::HeapTuple, values: &[Datum; COLUMNS], nulls: &[bool; COLUMNS]) {
+        // SAFETY: the caller's promise; each index is closed again; its own columns are plain ones of
+        // the table.
         unsafe {
-            pg_sys::heap_deform_tuple(tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            let list = pg_sys::RelationGetIndexList(self.rel);
+            let list = raw::RelationGetIndexList(self.rel);
             for i in 0..list.as_ref().map_or(0, |l| l.length) {
                 let oid = (*(*list).elements.add(i as usize)).oid_value;
-                let index = pg_sys::index_open(oid, pg_sys::RowExclusiveLock as i32);
-                let info = pg_sys::BuildIndexInfo(index);
-                let columns = &(&(*info).ii_IndexAttrNumbers)[..(*info).ii_NumIndexAttrs as usize];
-                let mut key: Vec<_> = columns.iter().map(|&c| values[c as usize - 1]).collect();
-                let mut key_nulls: Vec<_> = columns.iter().map(|&c| nulls[c as usize - 1]).collect();
+                let index = raw::index_open(oid, pg_sys::RowExclusiveLock as i32);
+                let info = raw::BuildIndexInfo(index);
+                let (mut key, mut key_nulls) = EMPTY;
+                for n in 0..(*info).ii_NumIndexAttrs as usize {
+                    let column = (*info).ii_IndexAttrNumbers[n] as usize - 1;
+                    (key[n], key_nulls[n]) = (values[column], nulls[column]);
+                }
                 let unique = if (*info).ii_Unique {
                     pg_sys::IndexUniqueCheck::UNIQUE_CHECK_YES
                 } else {
                     pg_sys::IndexUniqueCheck::UNIQUE_CHECK_NO
                 };
-                pg_sys::index_insert(
+                let place = &raw mut (*tuple).t_self;
+                raw::index_insert(
                     index,
                     key.as_mut_ptr(),
                     key_nulls.as_mut_ptr(),
-                    &raw mut (*tuple).t_self,
+                    place,
                     self.rel,
                     unique,
                     false,
                     info,
                 );
-                pg_sys::index_close(index, pg_sys::NoLock as i32);
+                raw::index_close(index, pg_sys::NoLock as i32);
             }
         }
     }

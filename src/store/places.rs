@@ -33,12 +33,7 @@ impl<K: Eq + Hash + Clone> Places<K> {
         read: Read,
     ) -> Option<Row> {
         let place = self.0.borrow().get(name).copied();
-        if let Some(place) = place
-            && let Some(row) = table.at(place, read).filter(is_it)
-        {
-            if place.buffer().is_none() {
-                self.remember(name.clone(), row.root);
-            }
+        if let Some(row) = place.and_then(|place| table.at(place, read)).filter(is_it) {
             return Some(row);
         }
         let row = table.find(index, keys, read)?;

@@ -204,12 +204,18 @@ fn renew_and_release_follow_the_session() {
     let cluster = lazy_cluster();
     let mut session = cluster.connect();
     let token = session.acquire("a", "x").granted();
-    for (level, flushed) in [("off", false), ("on", true)] {
-        session.run(&format!("SET synchronous_commit = {level}; SELECT fencing.renew({token})"));
-        assert_eq!(unflushed(&mut session) <= NOTHING, flushed, "renew, synchronous_commit = {level}");
-    }
-    session.run(&format!("SET synchronous_commit = off; SELECT fencing.release({token})"));
-    assert!(unflushed(&mut session) > NOTHING);
+    session.run(&format!("SET synchronous_commit = on; SELECT fencing.renew({token})"));
+    assert!(unflushed(&mut session) <= NOTHING);
+    // Another process may flush in between, autovacuum's for one; not every time.
+    session.run("SET synchronous_commit = off");
+    let stays = |session: &mut Client, call: &str| {
+        (0..10).any(|n| {
+            let token = session.acquire(&format!("{call}-{n}"), "x").granted();
+            session.run(&format!("SELECT fencing.{call}({token})"));
+            unflushed(session) > NOTHING
+        })
+    };
+    assert!(stays(&mut session, "renew") && stays(&mut session, "release"));
 }
 
 /// Losing one costs availability, never safety: the term is still the only one, or has run out.
