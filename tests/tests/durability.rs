@@ -227,7 +227,7 @@ fn a_lost_renewal_or_release() {
     let released = session.acquire("released", "x").granted();
     let expires = "SELECT expires_at::text FROM fencing.inspect('jobs', 'renewed')";
     let granted_until: String = session.get(expires);
-    session.run(&format!("SELECT fencing.renew({renewed}, '1 h'); SELECT fencing.release({released})"));
+    session.run(&format!("SELECT fencing.renew({renewed}); SELECT fencing.release({released})"));
     cluster.kill();
     cluster.start();
     let mut session = cluster.connect();
