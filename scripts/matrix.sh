@@ -69,7 +69,7 @@ make_root() {
   mkdir -p "$root.new/etc/postgresql-common/createcluster.d"
   echo 'create_main_cluster = false' >"$root.new/etc/postgresql-common/createcluster.d/none.conf"
   inside "$root.new" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-    "postgresql-$version" "postgresql-server-dev-$version" || return
+    "postgresql-$version" "postgresql-server-dev-$version" pgbouncer || return
   mv "$root.new" "$root"
 }
 
