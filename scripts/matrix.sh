@@ -69,7 +69,7 @@ make_root() {
   mkdir -p "$root.new/etc/postgresql-common/createcluster.d"
   echo 'create_main_cluster = false' >"$root.new/etc/postgresql-common/createcluster.d/none.conf"
   inside "$root.new" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-    "postgresql-$version" "postgresql-server-dev-$version" || return
+    "postgresql-$version" "postgresql-server-dev-$version" pgbouncer || return
   mv "$root.new" "$root"
 }
 
@@ -89,8 +89,9 @@ try() {
 
 [ $# -gt 0 ] || set -- 15 17 18
 for version in "$@"; do
+  [ ! -d "$MATRIX_DIR/$version/root" ] || continue # made already
   source_of "$version" >/dev/null
-  [ "$version" != 16 ] || [ -e "$UBUNTU_KEYRING" ] || [ -d "$MATRIX_DIR/16/root" ] ||
+  [ "$version" != 16 ] || [ -e "$UBUNTU_KEYRING" ] ||
     die "PostgreSQL 16 comes from Ubuntu: install ubuntu-keyring, or set UBUNTU_KEYRING to its ubuntu-archive-keyring.gpg"
 done
 [ "$(id -u)" -eq 0 ] || die "the matrix needs root, to make and enter systems of its own: run it with sudo -E"
