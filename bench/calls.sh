@@ -31,20 +31,22 @@ bench_calls() {
     sides=(fencing by_hand)
     [ $((round % 2)) -eq 0 ] || sides=(by_hand fencing)
     for side in "${sides[@]}"; do
-      calls_run "$side" "$seconds" "$round"
+      call_results "$side" "$seconds" "$round" "$side" "${CALLS[@]}" | cluster_psql
     done
   done
 }
 
-# calls_run SIDE SECONDS ROUND: pgbench -r says how long each statement took, in milliseconds.
-calls_run() {
-  local side=$1 out times i
-  out=$("$CLUSTER_BIN/pgbench" -n -r -M prepared -c 1 -T "$2" -f "$CLUSTER_DIR/$side.pgbench" 2>&1) ||
-    die "pgbench failed ($side): $out"
+# call_results SIDE SECONDS ROUND SCRIPT CALL...: runs the script, whose statements are those calls, and
+# prints what records the results. pgbench -r says how long each statement took, in milliseconds.
+call_results() {
+  local side=$1 seconds=$2 round=$3 script=$4 out times i
+  shift 4
+  local calls=("$@")
+  out=$(rate_pgbench "$script" -r -M prepared -c 1 -T "$seconds")
   mapfile -t times < <(awk '$3 ~ /^(SELECT|UPDATE)$/ { print $1 * 1000 }' <<<"$out")
-  [ ${#times[@]} -eq ${#CALLS[@]} ] || die "pgbench reported something else ($side): $out"
-  [ "$3" -gt 0 ] || return 0
-  for i in "${!CALLS[@]}"; do
-    echo "INSERT INTO bench.call VALUES ('$side', '${CALLS[i]}', $3, ${times[i]});"
-  done | cluster_psql
+  [ ${#times[@]} -eq ${#calls[@]} ] || die "pgbench reported something else ($side): $out"
+  [ "$round" -gt 0 ] || return 0
+  for i in "${!calls[@]}"; do
+    echo "INSERT INTO bench.call VALUES ('$side', '${calls[i]}', $round, ${times[i]});"
+  done
 }

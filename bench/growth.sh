@@ -44,19 +44,8 @@ END
   done
   for ((round = 0; round <= $1; round++)); do
     for ((i = 0; i < 2; i++)); do
-      growth_run "${GROWTH_SIDES[(i + round) % 2]}" "$2" "$round"
+      side=${GROWTH_SIDES[(i + round) % 2]}
+      PGDATABASE=$side call_results "$side" "$2" "$round" "growth_$side" "${GROWTH_CALLS[@]}" | cluster_psql
     done
   done
-}
-
-# growth_run SIDE SECONDS ROUND
-growth_run() {
-  local out times i
-  out=$(PGDATABASE=$1 rate_pgbench "growth_$1" -r -M prepared -c 1 -T "$2")
-  mapfile -t times < <(awk '$3 == "SELECT" { print $1 * 1000 }' <<<"$out")
-  [ ${#times[@]} -eq ${#GROWTH_CALLS[@]} ] || die "pgbench reported something else ($1): $out"
-  [ "$3" -gt 0 ] || return 0
-  for i in "${!GROWTH_CALLS[@]}"; do
-    echo "INSERT INTO bench.call VALUES ('$1', '${GROWTH_CALLS[i]}', $3, ${times[i]});"
-  done | cluster_psql
 }

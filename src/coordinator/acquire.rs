@@ -5,7 +5,7 @@
 //! committed, nothing of an older term can commit any more (G1).
 
 use super::announce::announce;
-use super::{binding, required, required_bytes, waiting};
+use super::{binding, require_done, required, required_bytes, waiting};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::sequence;
@@ -280,7 +280,7 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
         // The same request in another session may have been granted between the two reads.
         current = lease::read(&request.lease);
     }
-    let now = clock::of_lease(current.as_ref().map(|l| l.record.last_recorded()));
+    let now = clock::of_lease(current.as_ref().map(|l| &l.record));
     if let Some(token) = answered {
         return Err(repeated(token, open, current.as_ref(), now));
     }
@@ -433,15 +433,6 @@ fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Err
 /// Records by which term one was superseded that is over.
 fn supersede(previous: Token, next: Token) -> Result<(), Error> {
     term::read(previous).map_or(Ok(()), |term| require_done(term::supersede(&term, next)))
-}
-
-/// Rows that only an acquirer with the exclusive fence writes: nobody can be faster.
-pub(super) fn require_done(written: Written) -> Result<(), Error> {
-    match written {
-        Written::Done => Ok(()),
-        Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")
-            .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")),
-    }
 }
 
 fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {

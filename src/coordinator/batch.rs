@@ -4,15 +4,15 @@
 //! Where another transaction has a row open, it says `indeterminate` and goes on; to everyone else it
 //! is such a transaction itself until it commits.
 
-use super::terms::{INDETERMINATE, ttl_of};
+use super::terms::{Holding, INDETERMINATE, asked_ttl, holding, renewed_until};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, role, xact};
 use crate::store::lease::Batch;
 use crate::store::{epoch, term};
-use fencing_core::lease::{Standing, standing};
-use fencing_core::name::{self, Interval};
+use fencing_core::lease::Standing;
+use fencing_core::name::Interval;
 use fencing_core::time::{Instant, Span, trust_for};
 use fencing_core::{Error, Token};
 
@@ -32,7 +32,7 @@ pub fn renew_all(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.renew_all()");
     let null = || Error::null("tokens");
     let tokens: Vec<i64> = args.bigints(0).and_then(|tokens| tokens.into_iter().collect()).ok_or_else(null)?;
-    let asked = args.interval(1).map(|ttl| name::check_any_ttl("ttl", ttl).map(|_| ttl)).transpose()?;
+    let asked = asked_ttl(args)?;
     // Each once, in the order in which they are stored.
     let mut distinct = tokens.clone();
     distinct.sort_unstable();
@@ -75,20 +75,13 @@ fn renew_one(
     let over = |standing: Standing| Ok(Outcome::Over(standing.as_str()));
     let own = |term: &term::Term| role::is_member(role::outer_user(), term.role);
     // In a batch, another role's token is nobody's.
-    let Some(mut term) = Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own) else {
+    let Some(term) = Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own) else {
         return over(Standing::Unknown);
     };
     let lease = leases.read(&term.lease);
-    let token = term.record.token;
-    let record = lease.as_ref().map(|lease| lease.record);
-    if !record.is_some_and(|record| record.token == token && record.ended.is_none()) {
-        term = term::read(token).unwrap_or(term);
-    }
-    let now = clock::of_lease(record.map(|record| record.last_recorded()));
-    let standing = standing(Some(&term.record), record.as_ref(), open, now);
+    let Holding { term, lease, now, standing } = holding(term, lease, open);
     let Some(lease) = lease.filter(|_| standing == Standing::Current) else { return over(standing) };
-    let ttl = ttl_of(&lease, &term.lease, asked)?;
-    let expires_at = (now + ttl).min(lease.record.revoke_at);
+    let expires_at = renewed_until(&lease, &term.lease, asked, now)?;
     Ok(match leases.renew(&lease, now, expires_at) {
         Written::Done => Outcome::Renewed {
             expires_at,

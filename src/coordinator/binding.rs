@@ -12,6 +12,7 @@ use crate::store::lease::{self, Lease};
 use crate::store::{LeaseId, term};
 use fencing_core::Token;
 use fencing_core::lease::EndReason;
+use fencing_core::time::Instant;
 use std::cell::RefCell;
 
 struct Bound {
@@ -42,11 +43,11 @@ pub fn bind(lease: LeaseId, token: Token) {
     BOUND.replace(bound);
 }
 
-/// The lease of a bound term that is held, and has not run out.
-fn held(bound: &Bound) -> Option<Lease> {
+/// The lease of a bound term that is held, and has not run out; with its coordinator time.
+fn held(bound: &Bound) -> Option<(Lease, Instant)> {
     let lease = lease::read(&bound.lease)?;
-    let now = clock::of_lease(Some(lease.record.last_recorded()));
-    (lease.record.token == bound.token && lease.record.end(now).is_none()).then_some(lease)
+    let now = clock::of_lease(Some(&lease.record));
+    (lease.record.token == bound.token && lease.record.end(now).is_none()).then_some((lease, now))
 }
 
 /// Records that this backend's terms are lost.
@@ -70,8 +71,7 @@ fn record_loss(bound: &Bound) -> bool {
     if !Tag::heartbeat(bound.lease.hash).try_lock(Mode::Exclusive) {
         return true;
     }
-    let Some(lease) = held(bound) else { return true };
-    let now = clock::of_lease(Some(lease.record.last_recorded()));
+    let Some((lease, now)) = held(bound) else { return true };
     if lease::end(&lease, EndReason::SessionLost, now) != Written::Done {
         return true;
     }

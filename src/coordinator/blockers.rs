@@ -6,21 +6,30 @@ use crate::pg::holder::{At, Holder};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::value::Value;
 use crate::pg::{clock, prepared, role, session, text};
+use crate::store::LeaseId;
+use crate::store::lease::{self, Lease};
 use crate::store::namespace::Privilege;
-use crate::store::{LeaseId, lease};
 use fencing_core::Error;
 
-/// The transactions, other than this one, that the next `acquire` would find in its way.
-pub fn in_the_way(id: &LeaseId) -> Vec<Holder> {
-    let locks = [
+/// The locks that an `acquire` takes behind the gate.
+pub fn locks(id: &LeaseId) -> [(Tag, Mode); 3] {
+    [
         (Tag::fence(id.hash), Mode::Exclusive),
         (Tag::heartbeat(id.hash), Mode::Exclusive),
         (Tag::namespace(id.namespace), Mode::Intent),
-    ];
-    // A batch of renewals locks rows alone.
-    let row = lease::read(id).and_then(|lease| lease.changer()).map(|changer| (changer, Mode::Shared));
+    ]
+}
+
+/// Those, and that of whoever has the lease's row open: a batch of renewals locks rows alone.
+pub fn locks_and_row(id: &LeaseId, lease: Option<&Lease>) -> impl Iterator<Item = (Tag, Mode)> {
+    let row = lease.and_then(Lease::changer).map(|changer| (changer, Mode::Shared));
+    locks(id).into_iter().chain(row)
+}
+
+/// The transactions, other than this one, that the next `acquire` would find in its way.
+pub fn in_the_way(id: &LeaseId) -> Vec<Holder> {
     let mut holders = Vec::new();
-    for holder in locks.into_iter().chain(row).flat_map(|(lock, mode)| lock.held_against(mode)) {
+    for holder in locks_and_row(id, lease::read(id).as_ref()).flat_map(|(lock, mode)| lock.held_against(mode)) {
         if !holders.contains(&holder) {
             holders.push(holder);
         }

@@ -1,10 +1,10 @@
 //! `drop_lease` and `purge_leases`: removing a lease's row. Its fence and its terms stay, so that no
 //! token is ever taken for a newer one.
 
-use super::acquire::require_done;
-use super::named_lease;
+use super::blockers::locks;
+use super::{named_lease, require_done};
 use crate::pg::entry::{self, Answer, Args};
-use crate::pg::lock::{self, Mode, Tag};
+use crate::pg::lock;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, role, xact};
@@ -30,7 +30,7 @@ pub fn drop_lease(args: &Args) -> Result<Answer<'static>, Error> {
         let_go(&id);
         return status("unknown");
     };
-    let now = clock::of_lease(Some(lease.record.last_recorded()));
+    let now = clock::of_lease(Some(&lease.record));
     if remove(&lease, namespace.policy.on_expiry, now)? != Written::Done {
         let_go(&id);
         return status("blocked");
@@ -76,7 +76,7 @@ fn purge(namespace: &Namespace, idle_for: Span) -> i64 {
 
 /// Over for so long, and kept back by nothing.
 fn is_idle(record: &Record, namespace: &Namespace, idle_for: Span) -> bool {
-    let now = clock::of_lease(Some(record.last_recorded()));
+    let now = clock::of_lease(Some(record));
     grantability(Some(record), &namespace.policy, now) == Grantability::Grantable
         && now - record.end_time(now) >= idle_for
 }
@@ -86,7 +86,7 @@ fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
         return false;
     }
     let lease = lease::read(id).filter(|lease| is_idle(&lease.record, namespace, idle_for));
-    let now = clock::of_lease(lease.as_ref().map(|lease| lease.record.last_recorded()));
+    let now = clock::of_lease(lease.as_ref().map(|lease| &lease.record));
     let on_expiry = namespace.policy.on_expiry;
     let removed = lease.as_ref().is_some_and(|lease| match remove(lease, on_expiry, now) {
         Ok(written) => written == Written::Done,
@@ -120,11 +120,7 @@ fn seize(id: &LeaseId) -> bool {
     if !lock::try_enter_gate() {
         return false;
     }
-    let locks = [
-        (Tag::namespace(id.namespace), Mode::Intent),
-        (Tag::fence(id.hash), Mode::Exclusive),
-        (Tag::heartbeat(id.hash), Mode::Exclusive),
-    ];
+    let locks = locks(id);
     for (taken, (lock, mode)) in locks.iter().enumerate() {
         if !lock.try_lock(*mode) {
             locks[..taken].iter().rev().for_each(|(lock, mode)| lock.unlock(*mode));
@@ -137,8 +133,6 @@ fn seize(id: &LeaseId) -> bool {
 
 /// Undoes [`seize`].
 fn let_go(id: &LeaseId) {
-    Tag::heartbeat(id.hash).unlock(Mode::Exclusive);
-    Tag::fence(id.hash).unlock(Mode::Exclusive);
-    Tag::namespace(id.namespace).unlock(Mode::Intent);
+    locks(id).iter().rev().for_each(|(lock, mode)| lock.unlock(*mode));
     lock::leave_gate();
 }

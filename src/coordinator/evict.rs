@@ -65,7 +65,7 @@ struct Held;
 /// The lease's latest token, unless that is of a term that holds it.
 fn not_held(id: &LeaseId) -> Result<Option<Token>, Held> {
     let Some(record) = lease::read(id).map(|lease| lease.record) else { return Ok(None) };
-    let now = clock::of_lease(Some(record.last_recorded()));
+    let now = clock::of_lease(Some(&record));
     if record.end(now).is_none() && !is_void(&record) { Err(Held) } else { Ok(Some(record.token)) }
 }
 

@@ -1,29 +1,24 @@
 //! `inspect`: one row on a lease, read without locks.
 
-use super::{required, required_bytes};
+use super::blockers::locks_and_row;
+use super::named_lease;
 use crate::pg::entry::{Answer, Args};
-use crate::pg::lock::{Mode, Tag};
+use crate::pg::lock::Tag;
 use crate::pg::value::Value;
 use crate::pg::{clock, text};
 use crate::store::lease::Lease;
-use crate::store::namespace::{self, Privilege};
+use crate::store::namespace::Privilege;
 use crate::store::{LeaseId, epoch, lease};
 use fencing_core::Error;
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Grantability, grantability};
-use fencing_core::name;
 
 /// `inspect(namespace, key)`
 pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
-    let name = required(args, 0, "namespace")?;
-    let key = required_bytes(args, 1, "key")?;
-    name::check_key(&key)?;
-    let namespace = namespace::require(&name)?;
-    namespace::require_privilege(&namespace, &[Privilege::Hold, Privilege::Observe, Privilege::Administer])?;
-    let id = LeaseId::new(namespace.id, &key);
+    let (namespace, id) = named_lease(args, &[Privilege::Hold, Privilege::Observe, Privilege::Administer])?;
     let lease = lease::read(&id);
     let record = lease.as_ref().map(|l| &l.record);
-    let now = clock::of_lease(record.map(|r| r.last_recorded()));
+    let now = clock::of_lease(record);
     let open = matches!(epoch::coordinator(), Some(Coordinator::Open(_)));
     let state = match grantability(record, &namespace.policy, now) {
         _ if !open => "closed",
@@ -38,7 +33,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
     let term = record.filter(|r| matches!(r.end(now), None | Some(EndReason::Expired)));
     let holder = lease.as_ref().filter(|_| term.is_some()).map(|l| Value::Raw(text::datum_of(&l.holder)));
     Ok(Answer::Record(vec![
-        Value::Raw(text::datum_of_str(&name)),
+        Value::Raw(text::datum_of_str(&namespace.name)),
         Value::Raw(text::datum_of(&id.key)),
         Value::Text(state.as_bytes()),
         term.map_or(Value::Null, |r| Value::BigInt(r.token.to_bigint())),
@@ -53,10 +48,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// The processes that the next `acquire` would find in its way; 0 for a prepared transaction.
 fn blockers(id: &LeaseId, lease: Option<&Lease>) -> Vec<i32> {
-    let mut pids = Tag::fence(id.hash).in_the_way_of(Mode::Exclusive);
-    pids.extend(lease.and_then(Lease::changer).into_iter().flat_map(|writer| writer.in_the_way_of(Mode::Shared)));
-    pids.extend(Tag::heartbeat(id.hash).in_the_way_of(Mode::Exclusive));
-    pids.extend(Tag::namespace(id.namespace).in_the_way_of(Mode::Intent));
+    let mut pids: Vec<_> = locks_and_row(id, lease).flat_map(|(lock, mode)| lock.in_the_way_of(mode)).collect();
     pids.sort_unstable();
     pids.dedup();
     pids

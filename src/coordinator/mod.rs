@@ -17,10 +17,11 @@ mod waiting;
 mod withdraw;
 
 use crate::pg::entry::{Arg, Args, BIGINT, BIGINTS, BOOL, INTERVAL, JSONB, REGROLE, TEXT, UUID};
+use crate::pg::table::Written;
 use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
-use fencing_core::{Error, name};
+use fencing_core::{Code, Error, name};
 use std::rc::Rc;
 use waiting::patience;
 
@@ -85,4 +86,13 @@ fn named_lease(args: &Args, any_of: &[Privilege]) -> Result<(Rc<Namespace>, Leas
     let namespace = namespace::require(&name)?;
     namespace::require_privilege(&namespace, any_of)?;
     Ok((namespace.clone(), LeaseId::new(namespace.id, &key)))
+}
+
+/// For rows that only whoever holds the lease's locks writes: nobody can be faster.
+fn require_done(written: Written) -> Result<(), Error> {
+    match written {
+        Written::Done => Ok(()),
+        Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")
+            .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")),
+    }
 }

@@ -3,7 +3,8 @@
 //! Neither takes a fence lock: a revocation ends what writers have open at their commit, and delays
 //! no one. Both wait, within `fencing.max_wait`, for whoever is writing the lease's row.
 
-use super::{named_lease, patience, required};
+use super::announce::announce;
+use super::{named_lease, patience, require_done, required};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
@@ -12,7 +13,7 @@ use crate::pg::wait::{Waited, lock_until, poll};
 use crate::pg::{clock, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
-use crate::store::namespace::{self, Namespace, Privilege};
+use crate::store::namespace::{Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
 use fencing_core::epoch::Coordinator;
@@ -32,9 +33,9 @@ pub fn revoke(args: &Args) -> Result<Answer<'static>, Error> {
     let status = once_free(&namespace, &id, || {
         let Some((lease, now)) = live(&namespace, &id) else { return Ok(Some("not_held")) };
         if grace == 0 {
-            return Ok(take_away(&id, &lease, now, &reason)?.then_some("revoked"));
+            return Ok(take_away(&namespace, &id, &lease, now, &reason)?.then_some("revoked"));
         }
-        Ok(announce(&id, &lease, now, &reason, grace)?.then_some("revoking"))
+        Ok(give_notice(&namespace, &id, &lease, now, &reason, grace)?.then_some("revoking"))
     })?;
     if status == "not_held" {
         heartbeat.unlock(Mode::Exclusive);
@@ -126,7 +127,7 @@ pub fn naming(error: Error, by: &[i32]) -> Error {
 /// A lease with coordinator time, unless it is void: of an epoch that is not the open one.
 fn held(id: &LeaseId) -> Option<(Lease, Instant)> {
     let lease = lease::read(id)?;
-    let now = clock::of_lease(Some(lease.record.last_recorded()));
+    let now = clock::of_lease(Some(&lease.record));
     (!is_void(&lease.record)).then_some((lease, now))
 }
 
@@ -141,13 +142,19 @@ fn live(namespace: &Namespace, id: &LeaseId) -> Option<(Lease, Instant)> {
 }
 
 /// Ends a lease's term at once, unless somebody else has its row open.
-pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Result<bool, Error> {
+pub fn take_away(
+    namespace: &Namespace,
+    id: &LeaseId,
+    lease: &Lease,
+    now: Instant,
+    reason: &str,
+) -> Result<bool, Error> {
     if lease::end(lease, EndReason::Revoked, now) != Written::Done {
         return Ok(false);
     }
     let end = term::End { reason: EndReason::Revoked, by: Some(role::outer_user()), at: now, observed_at: now };
     if let Some(term) = term::read(lease.record.token) {
-        super::acquire::require_done(term::close(&term, &lease.record, Some(&end), None))?;
+        require_done(term::close(&term, &lease.record, Some(&end), None))?;
     }
     event::record(&Event {
         kind: "revoked",
@@ -160,24 +167,25 @@ pub fn take_away(id: &LeaseId, lease: &Lease, now: Instant, reason: &str) -> Res
         t.durable = true;
     });
     transaction::distrust_verdicts();
-    notify(id, lease, "revoked");
+    announce(namespace, id, lease.record.token, "revoked");
     Ok(true)
 }
 
-fn notify(id: &LeaseId, lease: &Lease, event: &str) {
-    if let Some(namespace) = namespace::by_id(id.namespace) {
-        super::announce::announce(&namespace, id, lease.record.token, event);
-    }
-}
-
 /// Announces the end of a lease's term; sooner than announced before, never later.
-fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span) -> Result<bool, Error> {
+fn give_notice(
+    namespace: &Namespace,
+    id: &LeaseId,
+    lease: &Lease,
+    now: Instant,
+    reason: &str,
+    grace: Span,
+) -> Result<bool, Error> {
     let revoke_at = lease.record.revoke_at.min(now + grace);
     if lease::announce_revocation(lease, revoke_at) != Written::Done {
         return Ok(false);
     }
     if let Some(term) = term::read(lease.record.token) {
-        super::acquire::require_done(term::announce_revocation(&term, role::outer_user()))?;
+        require_done(term::announce_revocation(&term, role::outer_user()))?;
     }
     event::record(&Event {
         kind: "revocation_announced",
@@ -186,6 +194,6 @@ fn announce(id: &LeaseId, lease: &Lease, now: Instant, reason: &str, grace: Span
         detail: &[("reason", reason), ("grace_ms", &((revoke_at - now) / 1000).to_string())],
     });
     transaction::with(|t| t.durable = true);
-    notify(id, lease, "revoking");
+    announce(namespace, id, lease.record.token, "revoking");
     Ok(true)
 }

@@ -17,28 +17,37 @@ use crate::store::{LeaseId, epoch};
 use crate::transaction;
 use fencing_core::lease::{EndReason, Standing, standing};
 use fencing_core::name::Interval;
-use fencing_core::time::{Instant, Span, trust_for};
+use fencing_core::time::{Instant, trust_for};
 use fencing_core::{Code, Error, Token, name};
 
 /// A term with its lease, as they are now.
-struct Holding {
-    term: Term,
-    lease: Option<Lease>,
-    now: Instant,
-    standing: Standing,
+pub struct Holding {
+    /// The term.
+    pub term: Term,
+    /// Its lease.
+    pub lease: Option<Lease>,
+    /// Coordinator time.
+    pub now: Instant,
+    /// What has become of it.
+    pub standing: Standing,
 }
 
 /// What has become of a term. A change that is not committed yet has not happened.
-fn look_up(mut term: Term) -> Holding {
+fn look_up(term: Term) -> Holding {
     let lease = lease::read(&term.lease);
+    holding(term, lease, epoch::open_number())
+}
+
+/// A term that was read before its lease; `open` is the open epoch's number.
+pub fn holding(mut term: Term, lease: Option<Lease>, open: i64) -> Holding {
     let record = lease.as_ref().map(|l| &l.record);
     // The term may have ended between the two reads; the lease's row, read last, knows.
     let token = term.record.token;
     if !record.is_some_and(|r| r.token == token && r.ended.is_none()) {
         term = term::read(token).unwrap_or(term);
     }
-    let now = clock::of_lease(record.map(|r| r.last_recorded()));
-    let standing = standing(Some(&term.record), record, epoch::open_number(), now);
+    let now = clock::of_lease(record);
+    let standing = standing(Some(&term.record), record, open, now);
     Holding { standing, term, lease, now }
 }
 
@@ -79,23 +88,28 @@ fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Er
 /// What can't be decided without waiting for another session.
 pub const INDETERMINATE: &str = "indeterminate";
 
-/// How long a renewal makes the term last: what was asked for, or its own ttl as far as the namespace
-/// allows it now.
-pub fn ttl_of(lease: &Lease, id: &LeaseId, asked: Option<Interval>) -> Result<Span, Error> {
+/// The ttl that a renewal asks for.
+pub fn asked_ttl(args: &Args) -> Result<Option<Interval>, Error> {
+    args.interval(1).map(|ttl| name::check_any_ttl("ttl", ttl).map(|_| ttl)).transpose()
+}
+
+/// Until when a renewal makes the term last: for the ttl that was asked for, or its own as far as the
+/// namespace allows it now; not beyond an announced revocation.
+pub fn renewed_until(lease: &Lease, id: &LeaseId, asked: Option<Interval>, now: Instant) -> Result<Instant, Error> {
     let max_ttl = namespace::by_id(id.namespace).map_or(name::LONGEST, |n| n.policy.max_ttl);
     let ttl = asked.map_or(Ok(lease.ttl.min(max_ttl)), |asked| name::check_ttl("ttl", asked, max_ttl))?;
     if ttl > lease.ttl {
         // After a crash that lost it, the lease is kept back for its own ttl alone.
         transaction::with(|t| t.durable = true);
     }
-    Ok(ttl)
+    Ok((now + ttl).min(lease.record.revoke_at))
 }
 
 /// `renew(token, ttl)`
 pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.renew()");
     let value = token(args)?;
-    let asked = args.interval(1).map(|ttl| name::check_any_ttl("ttl", ttl).map(|_| ttl)).transpose()?;
+    let asked = asked_ttl(args)?;
     let statement_start = clock::statement_start();
     let over = |status: &'static str| {
         Ok(Answer::Record(vec![Value::Text(status.as_bytes()), Value::Null, Value::Null, Value::Null]))
@@ -104,8 +118,7 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
         Ok(found) => found,
         Err(status) => return over(status),
     };
-    let ttl = ttl_of(&lease, &holding.term.lease, asked)?;
-    let expires_at = (holding.now + ttl).min(lease.record.revoke_at);
+    let expires_at = renewed_until(&lease, &holding.term.lease, asked, holding.now)?;
     match lease::renew(&lease, holding.now, expires_at) {
         Written::Done => Ok(Answer::Record(vec![
             Value::Text(b"renewed"),

@@ -48,7 +48,7 @@ fn lock_out_acquirers(namespace: &Namespace) -> Result<(), Error> {
 fn end_terms(namespace: &Namespace, withdrawn: Oid) -> Result<(), Error> {
     let mut terms = Vec::new();
     lease::each(namespace.id, |id, record, role| {
-        let now = clock::of_lease(Some(record.last_recorded()));
+        let now = clock::of_lease(Some(&record));
         if record.may_write(namespace.policy.on_expiry, now)
             && role::is_member(role, withdrawn)
             && !namespace::permits(namespace, role, &[Privilege::Hold])
@@ -71,11 +71,11 @@ fn end_term(namespace: &Namespace, id: &LeaseId, withdrawn: Oid) -> Result<(), E
     );
     once_free(namespace, id, || {
         let Some(lease) = lease::read(id) else { return Ok(Some(())) };
-        let now = clock::of_lease(Some(lease.record.last_recorded()));
+        let now = clock::of_lease(Some(&lease.record));
         if !lease.record.may_write(namespace.policy.on_expiry, now) {
             return Ok(Some(()));
         }
-        Ok(take_away(id, &lease, now, &reason)?.then_some(()))
+        Ok(take_away(namespace, id, &lease, now, &reason)?.then_some(()))
     })?;
     // Their number is not bounded, locks are. Until this commits, the row itself keeps others out.
     heartbeat.unlock(Mode::Exclusive);

@@ -2,6 +2,7 @@
 
 use super::backend::{Backend, BackendCell};
 use super::report;
+use fencing_core::lease::Record;
 use fencing_core::time::{Instant, MINUTE, SECOND, Span, coordinator_time};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys;
@@ -25,10 +26,10 @@ pub fn statement_start() -> Instant {
     start + offset()
 }
 
-/// Coordinator time of a lease: now, but never before the last time recorded of it.
-pub fn of_lease(last_recorded: Option<Instant>) -> Instant {
+/// Coordinator time of a lease: now, but never before the last time recorded of it, if it has a row.
+pub fn of_lease(record: Option<&Record>) -> Instant {
     let clock = now();
-    let time = coordinator_time(clock, last_recorded);
+    let time = coordinator_time(clock, record.map(Record::last_recorded));
     if time - clock > SECOND {
         log_step_back(clock, time - clock);
     }
