@@ -9,10 +9,6 @@ use super::{memory, raw};
 use pgrx::pg_sys::{self, Buffer, Oid};
 use std::ops::ControlFlow;
 
-/// A page whose room would not take a row that was read, and this much more, is tidied at once.
-/// PostgreSQL, left to itself, does so from the table's fill factor on: at every update, that is.
-const MORE: usize = 512;
-
 const SHARE: i32 = pg_sys::BUFFER_LOCK_SHARE as i32;
 const UNLOCK: i32 = pg_sys::BUFFER_LOCK_UNLOCK as i32;
 const MAIN: pg_sys::ForkNumber::Type = pg_sys::ForkNumber::MAIN_FORKNUM;
@@ -49,6 +45,18 @@ impl Table {
         }
     }
 
+    /// A page with less room than this is tidied: half of what the table's fill factor sets aside.
+    ///
+    /// PostgreSQL, left to itself, does so from the fill factor on: at every update, that is. The other
+    /// half is for versions that nobody can clear away yet, while a transaction is open that may see them.
+    fn tight(&self) -> usize {
+        // SAFETY: the relation is open; a table's options are of this type.
+        let options = unsafe { (*self.rel).rd_options.cast::<pg_sys::StdRdOptions>().as_ref() };
+        let set_aside = options.map_or(0, |options| 100 - options.fillfactor as usize);
+        let page = pg_sys::BLCKSZ as usize;
+        (page * set_aside / 100 / 2).max(page / 10)
+    }
+
     /// The version to see of the row whose chain begins at `root`: versions on one page are reached
     /// through the first, which alone an index knows. Lets go of the buffer.
     ///
@@ -81,9 +89,7 @@ impl Table {
                 found = self.judge(&mut tuple, buffer, root, read);
             }
             raw::LockBuffer(buffer, UNLOCK);
-            // Old versions are cleared away where the next would find no room.
-            let room = raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast());
-            if found.as_ref().is_none_or(|row| room < (*row.tuple).t_len as usize + MORE) {
+            if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < self.tight() {
                 raw::heap_page_prune_opt(self.rel, buffer);
             }
             raw::ReleaseBuffer(buffer);

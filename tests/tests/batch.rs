@@ -110,7 +110,7 @@ fn cancelled() {
 }
 
 /// A storm of renewals, one by one and in batches, from several sessions: above 95 % of them stay on
-/// their page and touch no index, and the table hardly grows.
+/// their page and touch no index, and the table doesn't grow.
 #[test]
 fn renewals_stay_on_their_pages() {
     const LEASES: i64 = 10_000;
@@ -150,8 +150,7 @@ fn renewals_stay_on_their_pages() {
     assert_eq!(updates, LEASES * 11);
     assert!(hot as f64 > 0.95 * updates as f64, "{hot} of {updates} HOT");
     let after = pages(&mut judge);
-    // The few that leave their page need another; where several ask at once, PostgreSQL adds many.
-    assert!(after <= before * 5 / 4, "{before} pages before, {after} after");
+    assert!(after <= before * 11 / 10, "{before} pages before, {after} after");
 }
 
 /// However many leases a purge removes, it keeps no locks of them: the server's table of locks is small.
