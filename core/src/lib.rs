@@ -12,6 +12,7 @@ pub mod hash;
 pub mod json;
 pub mod key;
 pub mod lease;
+pub mod lineage;
 pub mod name;
 pub mod states;
 pub mod time;

@@ -6,19 +6,10 @@ use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Row, Table};
 use crate::pg::value::Value;
 use fencing_core::epoch::Coordinator;
+use fencing_core::lineage::Lineage;
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
-
-/// The server on which an epoch was opened.
-#[expect(missing_docs, reason = "named as the columns are")]
-pub struct Lineage {
-    pub system_identifier: i64,
-    pub timeline: i64,
-    pub database: Oid,
-    pub fingerprint: String,
-    pub lsn: u64,
-}
 
 /// An epoch to be opened.
 #[expect(missing_docs, reason = "named as the columns are")]
@@ -74,9 +65,9 @@ pub fn insert(new: &NewEpoch) {
         Value::Time(new.opened_at),
         Value::Text(new.reason.as_bytes()),
         Value::Oid(new.opened_by),
-        Value::BigInt(new.lineage.system_identifier),
-        Value::BigInt(new.lineage.timeline),
-        Value::Oid(new.lineage.database),
+        Value::BigInt(new.lineage.system_identifier as i64),
+        Value::BigInt(i64::from(new.lineage.timeline)),
+        Value::Oid(Oid::from(new.lineage.database)),
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
         Value::Text(b"open"),
