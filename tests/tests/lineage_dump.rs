@@ -34,7 +34,7 @@ fn into_another_cluster() {
     let dump = dump(&cluster);
     past.goes_on(&cluster);
     let other = Cluster::with(&[]);
-    other.connect().run("DROP EXTENSION fencing; CREATE ROLE worker LOGIN");
+    other.connect().run("DROP EXTENSION fencing; DROP SCHEMA fencing; CREATE ROLE worker LOGIN");
     restore(&other, "postgres", &dump);
     past.is_closed(&other, "postgres", &["system identifier", "data directory", "unclean start"]);
     let token = past.is_opened_again(&other, "postgres");

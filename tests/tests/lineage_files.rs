@@ -145,6 +145,7 @@ fn after_pg_resetwal() {
     cluster.connect().run("CHECKPOINT");
     past.goes_on(&cluster);
     cluster.kill();
+    run(cluster.tool("rm").arg(cluster.data().join("postmaster.pid")));
     run(cluster.program("pg_resetwal").arg("-f").arg("-D").arg(cluster.data()));
     cluster.start();
     past.is_opened_again(&cluster, "postgres");
