@@ -84,6 +84,10 @@ GRANT EXECUTE ON FUNCTION
     fencing.sample_insert(regclass, regclass, text[]),
     fencing.tables_to_prove(regclass),
     fencing.prove_tables(regclass),
-    fencing.prove_guard(regclass)
+    fencing.prove_guard(regclass),
+    fencing.advance_epoch(text, boolean, boolean),
+    fencing.begin_epoch_transition(text),
+    fencing.unresolved(),
+    fencing.open_epoch(text, boolean, boolean)
 TO PUBLIC;
 GRANT SELECT ON fencing.guards TO PUBLIC;

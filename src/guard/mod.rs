@@ -13,10 +13,12 @@ mod record;
 mod resolve;
 mod row;
 mod statement;
+mod trees;
 mod trigger;
 mod watch;
 
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
+pub use trees::{Tree, trees};
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, Outcome, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;

@@ -1,11 +1,13 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use super::installation;
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Row, Table};
-use crate::pg::value::Value;
-use fencing_core::epoch::Coordinator;
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
+use fencing_core::epoch::{Coordinator, State};
+use fencing_core::lease::{EndReason, Record};
 use fencing_core::lineage::Lineage;
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
@@ -22,31 +24,119 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-static CACHE: BackendCell<(u64, Option<Coordinator>)> = Backend::new(Cell::new((0, None)));
+/// An epoch's row.
+pub struct Epoch {
+    row: Row,
+    /// Its number.
+    pub number: i64,
+    /// Its state.
+    pub state: State,
+    /// Since when it is open.
+    pub opened_at: Instant,
+    /// Since when it admits nothing.
+    pub closed_at: Option<Instant>,
+    /// The server that closed it, by [`identity`].
+    pub closing_on: Vec<u8>,
+    /// Where it was opened.
+    pub lineage: Lineage,
+}
 
-fn latest() -> Option<Row> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take())
+/// What is known while nothing has changed.
+#[derive(Clone, Copy)]
+struct Known {
+    version: u64,
+    coordinator: Coordinator,
+    any_blocked: bool,
+}
+
+static CACHE: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
+
+fn from_row(row: Row) -> Epoch {
+    Epoch {
+        number: row.bigint(1),
+        state: row.with_text(11, State::parse),
+        opened_at: row.bigint(3),
+        closed_at: row.bigint_or_null(12),
+        closing_on: row.text(13),
+        lineage: Lineage {
+            system_identifier: row.bigint(6) as u64,
+            timeline: row.bigint(7) as u32,
+            database: row.oid(8).to_u32(),
+            fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
+            lsn: row.bigint(10) as u64,
+        },
+        row,
+    }
+}
+
+/// What tells a server from its copies, as one text.
+pub fn identity(lineage: &Lineage) -> String {
+    let Lineage { system_identifier, timeline, database, fingerprint, .. } = lineage;
+    format!("{system_identifier}/{timeline}/{database}/{fingerprint}")
+}
+
+/// The latest epoch, if any was ever opened.
+pub fn newest() -> Option<Epoch> {
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
 }
 
 /// The number of the latest epoch, if any was ever opened.
 pub fn last() -> Option<i64> {
-    latest().map(|row| row.bigint(1))
+    newest().map(|epoch| epoch.number)
+}
+
+/// Since when the epoch of that number admits nothing.
+pub fn closed_at(number: i64) -> Option<Instant> {
+    let table = Table::open(oids().epoch, Access::Read);
+    let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take()));
+    row.and_then(|row| from_row(row).closed_at)
 }
 
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
 /// Whoever acts on it has passed the gate, which brings word of every change.
 pub fn coordinator() -> Option<Coordinator> {
+    known().map(|known| known.coordinator)
+}
+
+/// Whether any guarded table is blocked since the epoch was opened.
+pub fn any_blocked() -> bool {
+    known().is_some_and(|known| known.any_blocked)
+}
+
+fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let (cached_at, cached) = CACHE.get();
-    if cached_at == version && cached.is_some() {
-        return cached;
+    if let Some(known) = CACHE.get().filter(|known| known.version == version) {
+        return Some(known);
     }
-    let row = latest()?;
-    let state = if row.text(11) == b"open" { Coordinator::Open(row.bigint(1)) } else { Coordinator::Closed };
-    CACHE.set((version, Some(state)));
-    Some(state)
+    let epoch = newest()?;
+    let coordinator =
+        if epoch.state == State::Open { Coordinator::Open(epoch.number) } else { Coordinator::Closed };
+    let known = Known { version, coordinator, any_blocked: installation::any() };
+    CACHE.set(Some(known));
+    Some(known)
+}
+
+/// Stops admitting in the epoch; again, where it was stopped on another server.
+pub fn begin_closing(epoch: &Epoch, at: Instant, on: &str) -> Written {
+    let changes = [
+        (11, Value::Text(State::Closing.as_str().as_bytes())),
+        (12, Value::Time(epoch.closed_at.unwrap_or(at))),
+        (13, Value::Text(on.as_bytes())),
+    ];
+    change(epoch, &changes)
+}
+
+/// Notes that the next epoch is opened.
+pub fn close(epoch: &Epoch) -> Written {
+    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
+}
+
+fn change(epoch: &Epoch, changes: &[(usize, Value)]) -> Written {
+    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
+    extension::announce_change(oids().epoch);
+    written
 }
 
 /// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
@@ -55,6 +145,27 @@ pub fn open_number() -> i64 {
         Some(Coordinator::Open(open)) => open,
         _ => 0,
     }
+}
+
+/// How and when a term ended that is void: of another epoch than the open one. `None` for any other.
+pub fn void_end(record: &Record, open: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
+    let number = record.token.epoch();
+    open.is_none_or(|open| open != number).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
+}
+
+/// The epoch that the coordinator goes by, `None` where a transition has stopped it: every term is void
+/// then. Where its lineage has changed, a term may yet be good.
+pub fn governing(record: &Record) -> Option<i64> {
+    match coordinator() {
+        Some(Coordinator::Open(open)) => Some(open),
+        Some(Coordinator::Closed) => None,
+        Some(Coordinator::LineageChanged) | None => Some(record.token.epoch()),
+    }
+}
+
+/// Whether a term is void. 
+pub fn is_void(record: &Record) -> bool {
+    governing(record) != Some(record.token.epoch())
 }
 
 /// Opens an epoch.
@@ -70,7 +181,9 @@ pub fn insert(new: &NewEpoch) {
         Value::Oid(Oid::from(new.lineage.database)),
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
-        Value::Text(b"open"),
+        Value::Text(State::Open.as_str().as_bytes()),
+        Value::Null,
+        Value::Null,
     ]);
     extension::announce_change(oids().epoch);
 }
