@@ -98,9 +98,9 @@ pub fn coordinator() -> Option<Coordinator> {
     known().map(|known| known.coordinator)
 }
 
-/// Whether any guarded table is blocked since the epoch was opened.
-pub fn any_blocked() -> bool {
-    known().is_some_and(|known| known.any_blocked)
+/// The same for guards, to which none is as good as closed; and whether any guarded table is blocked.
+pub fn admission() -> (Coordinator, bool) {
+    known().map_or((Coordinator::Closed, false), |known| (known.coordinator, known.any_blocked))
 }
 
 fn known() -> Option<Known> {

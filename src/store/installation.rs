@@ -39,10 +39,13 @@ pub fn all() -> Vec<Installation> {
     table.all(oids().installation_pkey, &[], &Latest::take()).into_iter().map(from_row).collect()
 }
 
-/// Why a table is blocked, if it is: itself, or through a table above it, whichever is farther behind.
-pub fn blocked(relation: Oid) -> Option<Blocked> {
-    let of = |table| read(table).map(|installation| installation.blocked);
-    std::iter::once(relation).chain(catalog::ancestors(relation)).filter_map(of).min()
+/// What is to be done next for a table that is blocked, itself or through a table above it, and for
+/// which table: the highest of them.
+pub fn blocked(relation: Oid) -> Option<(Blocked, Oid)> {
+    let tables = std::iter::once(relation).chain(catalog::ancestors(relation));
+    let rows: Vec<_> = tables.filter_map(read).collect();
+    let next = rows.iter().map(|row| row.blocked).min()?;
+    Some((next, rows.last()?.relation))
 }
 
 /// Blocks a table.
