@@ -123,7 +123,8 @@ fn standing_in(scene: &Scene) -> Standing {
 fn answer(scene: &Scene, call: Call) -> Option<&'static str> {
     let standing = standing_in(scene);
     let current = standing == Standing::Current;
-    let grantability = grantability(scene.lease.as_ref(), &scene.policy, NOW);
+    let open = if let Coordinator::Open(epoch) = scene.coordinator { epoch } else { 0 };
+    let grantability = grantability(scene.lease.as_ref(), &scene.policy, open, NOW);
     let closed = scene.coordinator == Coordinator::Closed;
     Some(match call {
         Acquire | AcquireAgain if closed => "closed",

@@ -1,13 +1,15 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use super::installation;
 use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Row, Table};
-use crate::pg::value::Value;
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
 use crate::pg::{mutant, sequence, server};
-use fencing_core::epoch::Coordinator;
+use fencing_core::epoch::{Coordinator, State};
+use fencing_core::lease::{EndReason, Record};
 use fencing_core::lineage::{Lineage, differences};
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
@@ -24,44 +26,48 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-/// An epoch that was opened.
-pub struct Recorded {
+/// An epoch's row.
+pub struct Epoch {
+    row: Row,
     /// Its number.
-    pub epoch: i64,
+    pub number: i64,
+    /// Its state.
+    pub state: State,
     /// Its random identity, a uuid.
     pub identity: Datum,
-    /// When it was opened.
+    /// Since when it is open.
     pub opened_at: Instant,
-    /// The server that it was opened on.
-    pub lineage: Lineage,
-    /// `open`, or why it isn't.
-    pub state: String,
     /// The sequence's last number before it.
     pub after_seq: i64,
+    /// Since when it admits nothing.
+    pub closed_at: Option<Instant>,
+    /// The server that closed it, by [`identity`].
+    pub closing_on: Vec<u8>,
+    /// Where it was opened.
+    pub lineage: Lineage,
 }
 
-/// The coordinator's state, as long as nothing of what it was found by has changed.
+/// What is known while nothing has changed.
 #[derive(Clone, Copy)]
-struct Cached {
-    /// The configuration.
+struct Known {
     version: u64,
-    state: Option<Coordinator>,
+    coordinator: Coordinator,
+    any_blocked: bool,
     /// `fencing.on_unclean_start`, where the state depends on that.
     policy: Option<OnUncleanStart>,
 }
 
-static CACHE: BackendCell<Cached> = Backend::new(Cell::new(Cached { version: 0, state: None, policy: None }));
+static CACHE: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
 
-/// The latest epoch, if any was ever opened.
-pub fn latest() -> Option<Recorded> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(|row| from_row(&row))
-}
-
-fn from_row(row: &Row) -> Recorded {
-    Recorded {
-        epoch: row.bigint(1),
+fn from_row(row: Row) -> Epoch {
+    Epoch {
+        number: row.bigint(1),
+        state: row.with_text(11, State::parse),
         identity: row.raw(2).unwrap_or(Datum::null()),
         opened_at: row.bigint(3),
+        after_seq: row.bigint(12),
+        closed_at: row.bigint_or_null(13),
+        closing_on: row.text(14),
         lineage: Lineage {
             system_identifier: row.bigint(6) as u64,
             timeline: row.bigint(7) as u32,
@@ -69,44 +75,90 @@ fn from_row(row: &Row) -> Recorded {
             fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
             lsn: row.bigint(10) as u64,
         },
-        state: String::from_utf8_lossy(&row.text(11)).into_owned(),
-        after_seq: row.bigint(12),
+        row,
     }
+}
+
+/// What tells a server from its copies, as one text.
+pub fn identity(lineage: &Lineage) -> String {
+    let Lineage { system_identifier, timeline, database, fingerprint, .. } = lineage;
+    format!("{system_identifier}/{timeline}/{database}/{fingerprint}")
+}
+
+/// The latest epoch, if any was ever opened.
+pub fn newest() -> Option<Epoch> {
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
 }
 
 /// The number of the latest epoch, if any was ever opened.
 pub fn last() -> Option<i64> {
-    latest().map(|recorded| recorded.epoch)
+    newest().map(|epoch| epoch.number)
+}
+
+/// Since when the epoch of that number admits nothing.
+pub fn closed_at(number: i64) -> Option<Instant> {
+    let table = Table::open(oids().epoch, Access::Read);
+    let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take()));
+    row.and_then(|row| from_row(row).closed_at)
 }
 
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
 /// Whoever acts on it has passed the gate, which brings word of every change.
 pub fn coordinator() -> Option<Coordinator> {
+    known().map(|known| known.coordinator)
+}
+
+/// The same for guards, to which none is as good as closed; and whether any guarded table is blocked.
+pub fn admission() -> (Coordinator, bool) {
+    known().map_or((Coordinator::Closed, false), |known| (known.coordinator, known.any_blocked))
+}
+
+fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let cached = CACHE.get();
-    if cached.version == version
-        && cached.state.is_some()
-        && cached.policy.is_none_or(|policy| policy == unclean::policy())
-    {
-        return cached.state;
-    }
-    find(version)
+    let current =
+        |known: &Known| known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy());
+    CACHE.get().filter(current).or_else(|| find(version))
 }
 
 #[cold]
-fn find(version: u64) -> Option<Coordinator> {
-    let recorded = latest()?;
-    let open = if recorded.state == "open" { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+fn find(version: u64) -> Option<Known> {
+    let epoch = newest()?;
+    let open = if epoch.state == State::Open { Coordinator::Open(epoch.number) } else { Coordinator::Closed };
+    let any_blocked = installation::any();
     // Which server this will be is open until recovery has ended, which a session may outlive.
     if server::in_recovery() {
-        return Some(open);
+        return Some(Known { version, coordinator: open, any_blocked, policy: None });
     }
-    let same = differences(&recorded.lineage, &server::lineage()).is_empty() || mutant::without("lineage");
-    let state = if same && !unclean::closes() { open } else { Coordinator::LineageChanged };
-    CACHE.set(Cached { version, state: Some(state), policy: unclean::policy_in_use() });
-    Some(state)
+    let here = server::lineage();
+    let begun_here = epoch.state == State::Closing && epoch.closing_on == identity(&here).as_bytes();
+    let same = differences(&epoch.lineage, &here).is_empty() || mutant::without("lineage");
+    let coordinator = if begun_here || same && !unclean::closes() { open } else { Coordinator::LineageChanged };
+    let known = Known { version, coordinator, any_blocked, policy: unclean::policy_in_use() };
+    CACHE.set(Some(known));
+    Some(known)
+}
+
+/// Stops admitting in the epoch; again, where it was stopped on another server.
+pub fn begin_closing(epoch: &Epoch, at: Instant, on: &str) -> Written {
+    let changes = [
+        (11, Value::Text(State::Closing.as_str().as_bytes())),
+        (13, Value::Time(epoch.closed_at.unwrap_or(at))),
+        (14, Value::Text(on.as_bytes())),
+    ];
+    change(epoch, &changes)
+}
+
+/// Notes that the next epoch is opened.
+pub fn close(epoch: &Epoch) -> Written {
+    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
+}
+
+fn change(epoch: &Epoch, changes: &[(usize, Value)]) -> Written {
+    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
+    extension::announce_change(oids().epoch);
+    written
 }
 
 /// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
@@ -115,6 +167,27 @@ pub fn open_number() -> i64 {
         Some(Coordinator::Open(open)) => open,
         _ => 0,
     }
+}
+
+/// How and when a term ended that is void: of another epoch than the open one. `None` for any other.
+pub fn void_end(record: &Record, open: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
+    let number = record.token.epoch();
+    open.is_none_or(|open| open != number).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
+}
+
+/// The epoch that the coordinator goes by, `None` where a transition has stopped it: every term is void
+/// then. Where its lineage has changed, a term may yet be good.
+pub fn governing(record: &Record) -> Option<i64> {
+    match coordinator() {
+        Some(Coordinator::Open(open)) => Some(open),
+        Some(Coordinator::Closed) => None,
+        Some(Coordinator::LineageChanged) | None => Some(record.token.epoch()),
+    }
+}
+
+/// Whether a term is void. 
+pub fn is_void(record: &Record) -> bool {
+    governing(record) != Some(record.token.epoch())
 }
 
 /// Opens an epoch.
@@ -130,8 +203,10 @@ pub fn insert(new: &NewEpoch) {
         Value::Oid(Oid::from(new.lineage.database)),
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
-        Value::Text(b"open"),
+        Value::Text(State::Open.as_str().as_bytes()),
         Value::BigInt(sequence::last_drawn(oids().term_seq)),
+        Value::Null,
+        Value::Null,
     ]);
     extension::announce_change(oids().epoch);
 }

@@ -30,6 +30,11 @@ pub fn record_report(event: &Event, detail: Datum) {
     insert(event, Value::Raw(detail), true);
 }
 
+/// Records an event with that JSON for detail.
+pub fn record_with(event: &Event, detail: &str) {
+    insert(event, Value::Raw(text::jsonb_of(detail)), false);
+}
+
 fn insert(event: &Event, detail: Value, reported: bool) {
     let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
         entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
