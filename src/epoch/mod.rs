@@ -1,9 +1,11 @@
 //! Epochs: who issued the tokens, and when.
 
 mod gate;
+pub mod issue;
 mod lineage;
 mod steps;
 mod transition;
+pub mod unclean;
 
 use crate::pg::entry::{BOOL, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
@@ -31,6 +33,7 @@ pub fn define_settings() {
         GucContext::Sighup,
         GucFlags::default(),
     );
+    unclean::define_settings();
 }
 
 /// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.

@@ -91,28 +91,28 @@ pub fn require_writable(command: &std::ffi::CStr) {
     }
 }
 
+/// Whether this transaction may write.
+pub fn is_writable() -> bool {
+    // SAFETY: reads statics and shared memory.
+    unsafe { !pg_sys::XactReadOnly && !pg_sys::RecoveryInProgress() }
+}
+
 /// Refuses (25006) on a standby.
 pub fn require_primary(command: &std::ffi::CStr) {
     // SAFETY: raises or returns.
     unsafe { pg_sys::PreventCommandDuringRecovery(command.as_ptr()) };
 }
 
-/// Whether this transaction may not write: it said so, or it began on a standby.
-pub fn is_read_only() -> bool {
-    // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::XactReadOnly }
-}
-
-/// Whether this is a standby.
-pub fn in_recovery() -> bool {
-    // SAFETY: reads shared memory.
-    unsafe { pg_sys::RecoveryInProgress() }
-}
-
 /// Flushes WAL up to `lsn`; usually somebody has already.
 pub fn flush_wal(lsn: pg_sys::XLogRecPtr) {
     // SAFETY: any LSN that was inserted may be flushed.
     unsafe { pg_sys::XLogFlush(lsn) };
+}
+
+/// Flushes what this transaction has written so far.
+pub fn flush_own_wal() {
+    // SAFETY: a static of this backend: where its last record ends.
+    unsafe { pg_sys::XLogFlush(pg_sys::XactLastRecEnd) };
 }
 
 /// Makes the commit of this transaction durable here and, where synchronous standbys are
