@@ -3,12 +3,12 @@
 //! Each step is one transaction, durable, and behind the shut gate: a crash between two of them leaves
 //! the coordinator closed, and the step that was lost is done again.
 
-use super::{gate, lineage, require_authority, steps};
+use super::{gate, issue, lineage, require_authority, steps};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, sequence, server, xact};
-use crate::store::epoch::{self, Epoch, NewEpoch};
+use crate::store::epoch::{self, NewEpoch, Recorded};
 use crate::store::event::{self, Event};
 use crate::store::{clean_start, lease, namespace, term};
 use fencing_core::epoch::{State, first_seq, may_open, next_epoch, stride};
@@ -24,12 +24,12 @@ pub fn begin(args: &Args) -> Result<Answer<'static>, Error> {
     let reason = reason(args)?;
     require_authority("begin an epoch transition")?;
     gate::shut()?;
-    let epoch = epoch::newest().ok_or_else(no_epoch)?;
+    let epoch = epoch::latest().ok_or_else(no_epoch)?;
     let here = lineage::actual();
-    if !is_closing(&epoch, &here) {
+    if !epoch.is_closing_on(&here) {
         stop(&epoch, &here, &reason)?;
     }
-    Ok(Answer::One(Value::BigInt(epoch.number)))
+    Ok(Answer::One(Value::BigInt(epoch.epoch)))
 }
 
 /// `unresolved()`: what is to be reconciled before the next epoch is opened.
@@ -49,9 +49,9 @@ pub fn open(args: &Args) -> Result<Answer<'static>, Error> {
     let order = Order::read(args)?;
     require_authority("open an epoch")?;
     gate::shut()?;
-    let epoch = epoch::newest().ok_or_else(no_epoch)?;
+    let epoch = epoch::latest().ok_or_else(no_epoch)?;
     let here = lineage::actual();
-    if !is_closing(&epoch, &here) {
+    if !epoch.is_closing_on(&here) {
         return Err(not_begun(&epoch));
     }
     let number = open_next(&epoch, here, &order)?;
@@ -65,17 +65,17 @@ pub fn advance(args: &Args) -> Result<Answer<'static>, Error> {
     let order = Order::read(args)?;
     require_authority("open an epoch")?;
     gate::shut()?;
-    if epoch::newest().is_none() {
+    if epoch::latest().is_none() {
         // Whoever creates the first namespace may be about to open it.
         namespace::serialize();
         super::open_first(&order.reason)?;
         return Ok(Answer::One(Value::BigInt(epoch::last().unwrap_or_default())));
     }
-    let mut epoch = epoch::newest().ok_or_else(no_epoch)?;
+    let mut epoch = epoch::latest().ok_or_else(no_epoch)?;
     let here = lineage::actual();
-    if !is_closing(&epoch, &here) {
+    if !epoch.is_closing_on(&here) {
         stop(&epoch, &here, &order.reason)?;
-        epoch = epoch::newest().ok_or_else(no_epoch)?;
+        epoch = epoch::latest().ok_or_else(no_epoch)?;
     }
     let number = open_next(&epoch, here, &order)?;
     steps::unblock_all();
@@ -106,25 +106,20 @@ fn reason(args: &Args) -> Result<String, Error> {
     Ok(reason)
 }
 
-/// Whether a transition from that epoch has begun on this very server.
-fn is_closing(epoch: &Epoch, here: &Lineage) -> bool {
-    epoch.state == State::Closing && epoch.closing_on == epoch::identity(here).as_bytes()
-}
-
 /// Nothing is admitted in the epoch from now on. What it knew is recorded.
-fn stop(epoch: &Epoch, here: &Lineage, reason: &str) -> Result<(), Error> {
+fn stop(epoch: &Recorded, here: &Lineage, reason: &str) -> Result<(), Error> {
     let at = coordinator_time(clock::now(), Some(epoch.opened_at));
     preserve(epoch, here, reason);
-    done(epoch::begin_closing(epoch, at, &epoch::identity(here)))
+    done(epoch::begin_closing(epoch, at, here))
 }
 
 /// The last state of the epoch, as evidence.
-fn preserve(epoch: &Epoch, here: &Lineage, reason: &str) {
+fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
     let (recorded, actual) = (describe(&epoch.lineage), describe(here));
     let highest = term::highest().map_or_else(String::new, |token| token.to_bigint().to_string());
-    let last = sequence::last(extension::oids().term_seq).to_string();
-    let held = lease::count_held(epoch.number).to_string();
-    let number = epoch.number.to_string();
+    let last = sequence::last_drawn(extension::oids().term_seq).to_string();
+    let held = lease::count_held(epoch.epoch).to_string();
+    let number = epoch.epoch.to_string();
     let texts = [
         ("epoch", number.as_str()),
         ("reason", reason),
@@ -151,10 +146,10 @@ fn describe(lineage: &Lineage) -> String {
 
 /// Opens the epoch that follows `previous`, which is closing. Every older term is void from then on,
 /// without a row of it being touched.
-fn open_next(previous: &Epoch, here: Lineage, order: &Order) -> Result<i64, Error> {
+fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, Error> {
     may_open(count_unresolved(), order.carry_unresolved)?;
     let clock = clock::now();
-    let number = next_epoch(clock, Some(previous.number), order.force)?;
+    let number = next_epoch(clock, Some(previous.epoch), order.force)?;
     done(epoch::close(previous))?;
     move_sequence_on(clock);
     epoch::insert(&NewEpoch {
@@ -166,7 +161,7 @@ fn open_next(previous: &Epoch, here: Lineage, order: &Order) -> Result<i64, Erro
         lineage: &here,
     });
     clean_start::note();
-    let (number_text, previous_text) = (number.to_string(), previous.number.to_string());
+    let (number_text, previous_text) = (number.to_string(), previous.epoch.to_string());
     event::record(&Event {
         kind: "epoch_opened",
         lease: None,
@@ -182,13 +177,11 @@ fn move_sequence_on(now: Instant) {
     if mutant::without("stride") {
         return;
     }
-    let (sequence, random) = (extension::oids().term_seq, u64::from_ne_bytes(server::random()));
-    let next = sequence::last(sequence).saturating_add(stride(random));
-    if next <= MAX_SEQ {
-        sequence::start_at(sequence, next);
-    } else {
-        sequence::restart_at(sequence, first_seq(now, random));
-    }
+    let random = u64::from_ne_bytes(server::random());
+    issue::exclusively(|last| match last.saturating_add(stride(random)) {
+        next if next < MAX_SEQ => issue::pass_over(next),
+        _ => sequence::restart_at(extension::oids().term_seq, first_seq(now, random)),
+    });
 }
 
 /// For rows that only whoever has shut the gate writes.
@@ -202,11 +195,10 @@ pub fn done(written: Written) -> Result<(), Error> {
 
 /// 25006 on a standby, and in a transaction that began on one.
 pub fn require_writable(function: &str) -> Result<(), Error> {
-    let standby = xact::in_recovery();
-    if !standby && !xact::is_read_only() {
+    if xact::is_writable() {
         return Ok(());
     }
-    let place = if standby { "on a standby" } else { "in a read-only transaction" };
+    let place = if server::in_recovery() { "on a standby" } else { "in a read-only transaction" };
     Err(Error::new(Code::ReadOnlyTransaction, format!("cannot execute fencing.{function}() {place}")).hint(
         "Epochs are opened on a primary. A transaction that began before the server was promoted stays read-only: repeat the call in a new one.",
     ))
@@ -217,11 +209,11 @@ fn no_epoch() -> Error {
         .hint("The first fencing.create_namespace() opens it.")
 }
 
-fn not_begun(epoch: &Epoch) -> Error {
+fn not_begun(epoch: &Recorded) -> Error {
     let error = Error::new(Code::NotInPrerequisiteState, "no epoch transition has begun on this server");
     let error = match epoch.state {
-        State::Closing => error.detail(format!("The one from epoch {} was begun on another server, of which this is a copy.", epoch.number)),
-        State::Open | State::Closed => error.detail(format!("Epoch {} is open.", epoch.number)),
+        State::Closing => error.detail(format!("The one from epoch {} was begun on another server, of which this is a copy.", epoch.epoch)),
+        State::Open | State::Closed => error.detail(format!("Epoch {} is open.", epoch.epoch)),
     };
     error.hint("SELECT fencing.begin_epoch_transition('reason') begins one; fencing.advance_epoch('reason') does all of it.")
 }

@@ -69,12 +69,6 @@ fn set(sequence: Oid, value: i64, drawn: bool) {
     });
 }
 
-/// The last value that was drawn, or the first that will be.
-pub fn last(sequence: Oid) -> i64 {
-    let ((last, _), _) = look(sequence, pg_sys::AccessShareLock);
-    last
-}
-
 /// As [`start_at`], and back: undone where this transaction is rolled back. While nobody draws.
 pub fn restart_at(sequence: Oid, value: i64) {
     // SAFETY: PostgreSQL's own TRUNCATE ... RESTART IDENTITY does so; the closure holds no destructor.

@@ -103,18 +103,6 @@ pub fn require_primary(command: &std::ffi::CStr) {
     unsafe { pg_sys::PreventCommandDuringRecovery(command.as_ptr()) };
 }
 
-/// Whether this transaction may not write: it said so, or it began on a standby.
-pub fn is_read_only() -> bool {
-    // SAFETY: reads a static of this backend.
-    unsafe { pg_sys::XactReadOnly }
-}
-
-/// Whether this is a standby.
-pub fn in_recovery() -> bool {
-    // SAFETY: reads shared memory.
-    unsafe { pg_sys::RecoveryInProgress() }
-}
-
 /// Flushes WAL up to `lsn`; usually somebody has already.
 pub fn flush_wal(lsn: pg_sys::XLogRecPtr) {
     // SAFETY: any LSN that was inserted may be flushed.

@@ -26,32 +26,34 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-/// An epoch's row.
-pub struct Epoch {
+/// An epoch that was opened.
+pub struct Recorded {
     row: Row,
     /// Its number.
-    pub number: i64,
-    /// Its state.
-    pub state: State,
+    pub epoch: i64,
     /// Its random identity, a uuid.
     pub identity: Datum,
-    /// Since when it is open.
+    /// When it was opened.
     pub opened_at: Instant,
+    /// The server that it was opened on.
+    pub lineage: Lineage,
+    /// Whether it is open.
+    pub state: State,
     /// The sequence's last number before it.
     pub after_seq: i64,
     /// Since when it admits nothing.
     pub closed_at: Option<Instant>,
-    /// The server that closed it, by [`identity`].
-    pub closing_on: Vec<u8>,
-    /// Where it was opened.
-    pub lineage: Lineage,
+    /// The server that closed it, as [`Lineage::identity`] names it.
+    closing_on: Vec<u8>,
 }
 
-/// What is known while nothing has changed.
+/// The coordinator's state, as long as nothing of what it was found by has changed.
 #[derive(Clone, Copy)]
 struct Known {
+    /// The configuration.
     version: u64,
     coordinator: Coordinator,
+    /// Whether a guarded table is blocked since the epoch was opened.
     any_blocked: bool,
     /// `fencing.on_unclean_start`, where the state depends on that.
     policy: Option<OnUncleanStart>,
@@ -59,15 +61,16 @@ struct Known {
 
 static CACHE: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
 
-fn from_row(row: Row) -> Epoch {
-    Epoch {
-        number: row.bigint(1),
-        state: row.with_text(11, State::parse),
+/// The latest epoch, if any was ever opened.
+pub fn latest() -> Option<Recorded> {
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
+}
+
+fn from_row(row: Row) -> Recorded {
+    Recorded {
+        epoch: row.bigint(1),
         identity: row.raw(2).unwrap_or(Datum::null()),
         opened_at: row.bigint(3),
-        after_seq: row.bigint(12),
-        closed_at: row.bigint_or_null(13),
-        closing_on: row.text(14),
         lineage: Lineage {
             system_identifier: row.bigint(6) as u64,
             timeline: row.bigint(7) as u32,
@@ -75,24 +78,17 @@ fn from_row(row: Row) -> Epoch {
             fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
             lsn: row.bigint(10) as u64,
         },
+        state: row.with_text(11, State::parse),
+        after_seq: row.bigint(12),
+        closed_at: row.bigint_or_null(13),
+        closing_on: row.text(14),
         row,
     }
 }
 
-/// What tells a server from its copies, as one text.
-pub fn identity(lineage: &Lineage) -> String {
-    let Lineage { system_identifier, timeline, database, fingerprint, .. } = lineage;
-    format!("{system_identifier}/{timeline}/{database}/{fingerprint}")
-}
-
-/// The latest epoch, if any was ever opened.
-pub fn newest() -> Option<Epoch> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
-}
-
 /// The number of the latest epoch, if any was ever opened.
 pub fn last() -> Option<i64> {
-    newest().map(|epoch| epoch.number)
+    latest().map(|recorded| recorded.epoch)
 }
 
 /// Since when the epoch of that number admits nothing.
@@ -100,6 +96,13 @@ pub fn closed_at(number: i64) -> Option<Instant> {
     let table = Table::open(oids().epoch, Access::Read);
     let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take()));
     row.and_then(|row| from_row(row).closed_at)
+}
+
+impl Recorded {
+    /// Whether a transition from it has begun on that very server.
+    pub fn is_closing_on(&self, server: &Lineage) -> bool {
+        self.state == State::Closing && self.closing_on == server.identity().as_bytes()
+    }
 }
 
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
@@ -117,48 +120,34 @@ fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let current =
-        |known: &Known| known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy());
-    CACHE.get().filter(current).or_else(|| find(version))
+    match CACHE.get() {
+        Some(known)
+            if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) =>
+        {
+            Some(known)
+        }
+        _ => find(version),
+    }
 }
 
 #[cold]
 fn find(version: u64) -> Option<Known> {
-    let epoch = newest()?;
-    let open = if epoch.state == State::Open { Coordinator::Open(epoch.number) } else { Coordinator::Closed };
-    let any_blocked = installation::any();
+    let recorded = latest()?;
+    let open = if recorded.state == State::Open { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+    let known = Known { version, coordinator: open, any_blocked: installation::any(), policy: None };
     // Which server this will be is open until recovery has ended, which a session may outlive.
     if server::in_recovery() {
-        return Some(Known { version, coordinator: open, any_blocked, policy: None });
+        return Some(known);
     }
     let here = server::lineage();
-    let begun_here = epoch.state == State::Closing && epoch.closing_on == identity(&here).as_bytes();
-    let same = differences(&epoch.lineage, &here).is_empty() || mutant::without("lineage");
-    let coordinator = if begun_here || same && !unclean::closes() { open } else { Coordinator::LineageChanged };
-    let known = Known { version, coordinator, any_blocked, policy: unclean::policy_in_use() };
+    // Once a transition has begun here, that is what is to be ended.
+    let same = recorded.is_closing_on(&here)
+        || differences(&recorded.lineage, &here).is_empty() && !unclean::closes()
+        || mutant::without("lineage");
+    let coordinator = if same { open } else { Coordinator::LineageChanged };
+    let known = Known { coordinator, policy: unclean::policy_in_use(), ..known };
     CACHE.set(Some(known));
     Some(known)
-}
-
-/// Stops admitting in the epoch; again, where it was stopped on another server.
-pub fn begin_closing(epoch: &Epoch, at: Instant, on: &str) -> Written {
-    let changes = [
-        (11, Value::Text(State::Closing.as_str().as_bytes())),
-        (13, Value::Time(epoch.closed_at.unwrap_or(at))),
-        (14, Value::Text(on.as_bytes())),
-    ];
-    change(epoch, &changes)
-}
-
-/// Notes that the next epoch is opened.
-pub fn close(epoch: &Epoch) -> Written {
-    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
-}
-
-fn change(epoch: &Epoch, changes: &[(usize, Value)]) -> Written {
-    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
-    extension::announce_change(oids().epoch);
-    written
 }
 
 /// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
@@ -169,14 +158,8 @@ pub fn open_number() -> i64 {
     }
 }
 
-/// How and when a term ended that is void: of another epoch than the open one. `None` for any other.
-pub fn void_end(record: &Record, open: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
-    let number = record.token.epoch();
-    open.is_none_or(|open| open != number).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
-}
-
-/// The epoch that the coordinator goes by, `None` where a transition has stopped it: every term is void
-/// then. Where its lineage has changed, a term may yet be good.
+/// The epoch that a lease's term is to be of, `None` where a transition has ended every term. Where it is
+/// the lineage that has changed, its own: it may yet be good.
 pub fn governing(record: &Record) -> Option<i64> {
     match coordinator() {
         Some(Coordinator::Open(open)) => Some(open),
@@ -185,9 +168,34 @@ pub fn governing(record: &Record) -> Option<i64> {
     }
 }
 
-/// Whether a term is void. 
+/// Whether a lease's term is void: of another epoch than the open one, or of one that is closing.
 pub fn is_void(record: &Record) -> bool {
     governing(record) != Some(record.token.epoch())
+}
+
+/// How and when a term ended that is void; `None` for any other. `governing` is the epoch that it would
+/// have to be of.
+pub fn void_end(record: &Record, governing: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
+    let number = record.token.epoch();
+    (governing != Some(number)).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
+}
+
+/// Stops admitting in the epoch; again, where it was stopped on another server.
+pub fn begin_closing(epoch: &Recorded, at: Instant, on: &Lineage) -> Written {
+    let (closed_at, on) = (epoch.closed_at.unwrap_or(at), on.identity());
+    let state = State::Closing.as_str().as_bytes();
+    change(epoch, &[(11, Value::Text(state)), (13, Value::Time(closed_at)), (14, Value::Text(on.as_bytes()))])
+}
+
+/// Notes that the next epoch is opened.
+pub fn close(epoch: &Recorded) -> Written {
+    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
+}
+
+fn change(epoch: &Recorded, changes: &[(usize, Value)]) -> Written {
+    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
+    extension::announce_change(oids().epoch);
+    written
 }
 
 /// Opens an epoch.
