@@ -88,6 +88,11 @@ GRANT EXECUTE ON FUNCTION
     fencing.advance_epoch(text, boolean, boolean),
     fencing.begin_epoch_transition(text),
     fencing.unresolved(),
-    fencing.open_epoch(text, boolean, boolean)
+    fencing.open_epoch(text, boolean, boolean),
+    fencing.install_local(regclass),
+    fencing.note_proof(regclass, boolean),
+    fencing.prove_installed(regclass),
+    fencing.prove_epoch(regclass),
+    fencing.resume(regclass)
 TO PUBLIC;
 GRANT SELECT ON fencing.guards TO PUBLIC;

@@ -248,8 +248,8 @@ BEGIN
                         why := pg_catalog.format('a stale %s passed', command);
                     ELSIF fired THEN
                         why := pg_catalog.format('a stale %s wrote no row: a trigger or a rule kept it away', command);
-                    ELSIF own.guard AND CASE WHEN older_epoch THEN SQLSTATE OPERATOR(pg_catalog.=) 'LF005'
-                                             ELSE pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF' END THEN
+                    ELSIF own.guard AND (SQLSTATE OPERATOR(pg_catalog.=) 'LF005'
+                                         OR NOT older_epoch AND pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF') THEN
                         outcome := 'rejected';
                         why := pg_catalog.format('%s: %s', SQLSTATE, SQLERRM);
                     ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) '23' AND own.constraints THEN

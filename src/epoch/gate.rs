@@ -29,7 +29,7 @@ pub fn shut() -> Result<(), Error> {
     extension::catch_up();
     transaction::with(|t| {
         t.durable = !mutant::without("epoch_durable");
-        t.shut_gate = true;
+        t.epoch_step = true;
     });
     Ok(())
 }

@@ -7,7 +7,7 @@ mod steps;
 mod transition;
 pub mod unclean;
 
-use crate::pg::entry::{BOOL, TEXT};
+use crate::pg::entry::{BOOL, REGCLASS, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
 use crate::store::clean_start;
@@ -20,6 +20,9 @@ use std::ffi::CString;
 sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
 sql_function!(fencing_unresolved, [], transition::unresolved);
 sql_function!(fencing_open_epoch, [TEXT, BOOL, BOOL], transition::open);
+sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
+sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
+sql_function!(fencing_resume, [REGCLASS], steps::resume);
 sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);

@@ -55,7 +55,7 @@ pub fn open(args: &Args) -> Result<Answer<'static>, Error> {
         return Err(not_begun(&epoch));
     }
     let number = open_next(&epoch, here, &order)?;
-    steps::block_all(number);
+    steps::block_all(number)?;
     Ok(Answer::One(Value::BigInt(number)))
 }
 
@@ -78,7 +78,7 @@ pub fn advance(args: &Args) -> Result<Answer<'static>, Error> {
         epoch = epoch::latest().ok_or_else(no_epoch)?;
     }
     let number = open_next(&epoch, here, &order)?;
-    steps::unblock_all();
+    steps::unblock_all()?;
     Ok(Answer::One(Value::BigInt(number)))
 }
 

@@ -219,13 +219,14 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         // SAFETY: the caller's: the call's data.
         return unsafe { settle(verdict, &subject, data, statement) }.map(drop);
     }
-    if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
-        // It names no lease; but while nothing is admitted, it isn't either.
-        let enforce = !guard.definition.observe;
-        let Some(why) = closed(statement.table, enforce) else { return Ok(()) };
+    // It names no lease; but while nothing is admitted, it isn't either.
+    if let Some(why) = closed(statement.table, !guard.definition.observe) {
         // SAFETY: the call's relation is open.
         let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
         return Err(explained(why, "", &table, statement));
+    }
+    if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
+        return Ok(());
     }
     // SAFETY: the call's relation is open.
     let table = unsafe { Relation::new((*data).tg_relation) }.display_name();

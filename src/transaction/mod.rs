@@ -24,13 +24,13 @@ pub struct Transaction {
     pub fences: Fences,
     /// Whether the commit must be durable, whatever the session's setting.
     pub durable: bool,
-    /// Whether it has shut the gate: then it must not be prepared.
-    pub shut_gate: bool,
+    /// Whether it is a step of an epoch transition: it must not be prepared.
+    pub epoch_step: bool,
 }
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false, shut_gate: false }
+        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false, epoch_step: false }
     }
 
     /// Whether a write would be one without a token.
@@ -87,7 +87,7 @@ pub fn ended() {
         t.stale = Stale::EMPTY;
         t.fences.clear();
         t.durable = false;
-        t.shut_gate = false;
+        t.epoch_step = false;
     });
 }
 
