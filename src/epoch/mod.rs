@@ -1,16 +1,20 @@
 //! Epochs: who issued the tokens, and when.
 
+pub mod history;
 pub mod issue;
-mod lineage;
+pub mod lineage;
 pub mod unclean;
 
 use crate::pg::sequence;
 use crate::pg::{clock, extension, role, server};
+use crate::sql_function;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
+
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 

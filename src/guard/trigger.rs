@@ -1,7 +1,7 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
-use super::check::{Question, Strictness, Subject, check};
+use super::check::{Question, Strictness, Subject, check, error_of};
 use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
@@ -256,7 +256,7 @@ pub unsafe fn settle(
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
             let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error = why.error(&subject.describe(), Some(&table));
+            let error = error_of(why, subject, Some(&table));
             if statement.guard.definition.observe {
                 observe::violation(&error, Some(&subject.lease));
                 return Ok(None);
