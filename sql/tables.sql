@@ -187,7 +187,7 @@ CREATE TABLE fencing.epoch (
     fingerprint       text NOT NULL,
     lsn               pg_lsn NOT NULL,
     state             text COLLATE "C" NOT NULL,
-    after_seq         bigint NOT NULL,
+    after_seq         bigint NOT NULL DEFAULT 0,
     closed_at         timestamptz,
     closing_on        text COLLATE "C",
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),

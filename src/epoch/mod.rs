@@ -1,8 +1,9 @@
 //! Epochs: who issued the tokens, and when.
 
 mod gate;
+pub mod history;
 pub mod issue;
-mod lineage;
+pub mod lineage;
 mod steps;
 mod transition;
 pub mod unclean;
@@ -24,6 +25,7 @@ sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
 sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
 sql_function!(fencing_resume, [REGCLASS], steps::resume);
 sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 

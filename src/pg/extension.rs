@@ -86,7 +86,8 @@ pub fn watch_relations() {
 unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
     RELATIONS.set(RELATIONS.get() + 1);
     let ours = |oids: Oids| {
-        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
+        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request]
+            .contains(&relation)
     };
     // Without the oids, any message may be about one of them.
     if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
