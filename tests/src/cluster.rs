@@ -139,6 +139,19 @@ impl Cluster {
         }
     }
 
+    /// Stops all of the server's processes for a moment, as somebody sees them who takes a snapshot of
+    /// its volume.
+    pub fn frozen<T>(&self, moment: impl FnOnce() -> T) -> T {
+        let server = self.server.as_ref().expect("the server runs").id();
+        // Stopped, it starts no further process.
+        send(server, Signal::STOP);
+        let processes = [children_of(server), vec![server]].concat();
+        processes.iter().for_each(|pid| send(*pid, Signal::STOP));
+        let result = moment();
+        processes.iter().for_each(|pid| send(*pid, Signal::CONT));
+        result
+    }
+
     /// How to connect as superuser to the database `postgres`.
     pub fn config(&self) -> Config {
         let mut config = Config::new();

@@ -62,6 +62,11 @@ fn wait_for_promotion(copy: &Cluster) {
     until("recovery ends", || session.get("SELECT NOT pg_is_in_recovery()"));
 }
 
+/// A snapshot of the volume of a running server, to be put back by [`overwrite`].
+pub fn snapshot(of: &Cluster) -> PathBuf {
+    of.frozen(|| save(of))
+}
+
 /// Puts the data directory of a server that is down aside, for later.
 pub fn save(of: &Cluster) -> PathBuf {
     let saved = of.scratch().join("saved");
@@ -89,10 +94,23 @@ fn copy_files(who: &Cluster, from: &Path, to: &Path) {
     run(who.tool("cp").arg("-a").arg(from).arg(to));
 }
 
+/// Another system, started, with nothing in it.
+pub fn another_system() -> Cluster {
+    let mut other = initdb();
+    other.configure(&[]);
+    other.start();
+    other
+}
+
+fn initdb() -> Cluster {
+    let new = Cluster::bare();
+    run(new.program("initdb").args(INITDB).arg("-D").arg(new.data()));
+    new
+}
+
 /// What `pg_upgrade` makes of a server that is down, started.
 pub fn upgraded(old: &Cluster) -> Cluster {
-    let mut new = Cluster::bare();
-    run(new.program("initdb").args(INITDB).arg("-D").arg(new.data()));
+    let mut new = initdb();
     let (bin, at) = (new.programs(), new.scratch().to_owned());
     let mut upgrade = new.program("pg_upgrade");
     upgrade.args(["-U", "postgres", "-b", &bin, "-B", &bin, "-d"]).arg(old.data()).arg("-D").arg(new.data());

@@ -2,7 +2,7 @@
 //! by pg_upgrade.
 
 use fencing_tests::cluster::run;
-use fencing_tests::copies::upgraded;
+use fencing_tests::copies::{another_system, upgraded};
 use fencing_tests::past::{original, verdict, worker};
 use fencing_tests::{Cluster, Sql, Stop};
 
@@ -33,8 +33,9 @@ fn into_another_cluster() {
     let (cluster, mut past) = original(&[]);
     let dump = dump(&cluster);
     past.goes_on(&cluster);
-    let other = Cluster::with(&[]);
-    other.connect().run("DROP EXTENSION fencing; DROP SCHEMA fencing; CREATE ROLE worker LOGIN");
+    let other = another_system();
+    other.connect().run("CREATE ROLE worker LOGIN");
+    past.elsewhere = true;
     restore(&other, "postgres", &dump);
     past.is_closed(&other, "postgres", &["system identifier", "data directory", "unclean start"]);
     let token = past.is_opened_again(&other, "postgres");

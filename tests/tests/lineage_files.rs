@@ -2,7 +2,7 @@
 //! but the tokens of its clients tells.
 
 use fencing_tests::cluster::run;
-use fencing_tests::copies::{of_files, overwrite, put_back, save};
+use fencing_tests::copies::{of_files, overwrite, put_back, save, snapshot};
 use fencing_tests::past::{original, verdict, worker};
 use fencing_tests::{Cluster, Sql, Stop};
 
@@ -53,9 +53,7 @@ fn moved_is_no_copy() {
 #[test]
 fn snapshot_of_a_running_server() {
     let (mut cluster, mut past) = original(&[]);
-    cluster.kill();
-    let saved = save(&cluster);
-    cluster.start();
+    let saved = snapshot(&cluster);
     past.goes_on(&cluster);
     cluster.kill();
     overwrite(&mut cluster, &saved);
@@ -80,9 +78,8 @@ fn snapshot_of_a_running_server() {
 #[test]
 fn snapshot_of_a_running_server_under_the_strict_setting() {
     let (mut cluster, mut past) = original(&["fencing.on_unclean_start=closed"]);
-    cluster.kill();
-    let saved = save(&cluster);
-    cluster.start();
+    let saved = snapshot(&cluster);
+    cluster.restart(Stop::Immediate);
     past.is_closed(&cluster, "postgres", &["unclean start"]);
     past.lost.push(past.is_opened_again(&cluster, "postgres"));
     cluster.kill();
