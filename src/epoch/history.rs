@@ -19,6 +19,8 @@ use std::cell::Cell;
 const LOST: &str = "history_lost";
 const UNKNOWN: &str = "unknown_token";
 
+const ABOVE: &str = "It is above every token that was drawn: this database has lost history, or the token is made up.";
+
 /// Hears what tokens that were never issued here tell, presented for a lease if one is known. Gives what
 /// to say of the highest, if it is above everything drawn and may yet have been issued.
 ///
@@ -29,11 +31,14 @@ pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> 
     let last = sequence::last_drawn(extension::oids().term_seq);
     let tokens = || values.iter().filter_map(|value| Token::from_bigint(*value));
     let of_this_epoch = tokens().filter(|token| token.epoch() == open && token.seq() > last).max();
-    let token = of_this_epoch.or_else(|| tokens().filter(|token| token.epoch() > open).max())?;
+    let Some(token) = of_this_epoch.or_else(|| tokens().filter(|token| token.epoch() > open).max()) else {
+        // Passed over before, for the same reason.
+        return tokens().any(|token| event::is_recorded(LOST, token)).then_some(ABOVE);
+    };
     let (recorded, now) = (epoch::latest()?, clock::now());
     let (plausible, told) = if of_this_epoch.is_some() {
         let plausible = plausible(token.seq(), recorded.after_seq, recorded.opened_at, now);
-        (plausible, "It is above every token that was drawn: this database has lost history, or the token is made up.")
+        (plausible, ABOVE)
     } else {
         let plausible = plausible_epoch(token.epoch(), now);
         (plausible, "Its epoch was never opened here: this database has lost history, or the token is made up.")

@@ -3,7 +3,7 @@
 use super::LeaseId;
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Table};
+use crate::pg::table::{Access, Read, Table};
 use crate::pg::value::{Key, Value};
 use crate::pg::{clock, entry, role, sequence, text, xact};
 use fencing_core::time::Instant;
@@ -53,6 +53,12 @@ pub fn any(kind: &str, token: i64, since: Instant) -> bool {
     Table::open(oids().event, Access::Read)
         .each(oids().event_kind_idx, &keys, &Latest::take(), |row| found |= row.bigint(2) >= since);
     found
+}
+
+/// Whether there is an event of that kind on this token.
+pub fn is_recorded(kind: &str, token: Token) -> bool {
+    let keys = [(3, Key::Text(kind.as_bytes())), (6, Key::BigInt(token.to_bigint()))];
+    Table::open(oids().event, Access::Read).find(oids().event_kind_idx, &keys, Read::Latest(&Latest::take())).is_some()
 }
 
 fn detail_of(event: &Event) -> Value<'static> {
