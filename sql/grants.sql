@@ -79,12 +79,21 @@ GRANT EXECUTE ON FUNCTION
     fencing.assert_current(bigint),
     fencing.key_of("any"),
     fencing.guard_definition(bytea),
-    fencing.present_stale(boolean),
+    fencing.present_stale(boolean, boolean),
     fencing.base_type(oid),
     fencing.enforcement_gaps(),
     fencing.sample_insert(regclass, regclass, text[]),
     fencing.tables_to_prove(regclass),
-    fencing.prove_tables(regclass),
-    fencing.prove_guard(regclass)
+    fencing.prove_tables(regclass, boolean),
+    fencing.prove_guard(regclass),
+    fencing.advance_epoch(text, boolean, boolean),
+    fencing.begin_epoch_transition(text),
+    fencing.unresolved(),
+    fencing.open_epoch(text, boolean, boolean),
+    fencing.install_local(regclass),
+    fencing.note_proof(regclass, boolean),
+    fencing.prove_installed(regclass),
+    fencing.prove_epoch(regclass),
+    fencing.resume(regclass)
 TO PUBLIC;
 GRANT SELECT ON fencing.guards TO PUBLIC;

@@ -26,10 +26,10 @@ use pgrx::extension_sql_file;
 extension_sql_file!("../sql/tables.sql", name = "tables", bootstrap);
 extension_sql_file!("../sql/coordinator.sql", name = "coordinator", requires = ["tables"]);
 extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["coordinator"]);
-extension_sql_file!("../sql/epochs.sql", name = "epochs", requires = ["guards"]);
-extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["epochs"]);
+extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["guards"]);
 extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["gaps"]);
 extension_sql_file!("../sql/watch.sql", name = "watch", requires = ["gaps"]);
+extension_sql_file!("../sql/epochs.sql", name = "epochs", requires = ["prove"]);
 extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
 
 // Editing a script rebuilds the library.
@@ -37,9 +37,9 @@ const _: [&str; 8] = [
     include_str!("../sql/tables.sql"),
     include_str!("../sql/coordinator.sql"),
     include_str!("../sql/guards.sql"),
-    include_str!("../sql/epochs.sql"),
     include_str!("../sql/gaps.sql"),
     include_str!("../sql/prove.sql"),
     include_str!("../sql/watch.sql"),
+    include_str!("../sql/epochs.sql"),
     include_str!("../sql/grants.sql"),
 ];

@@ -46,6 +46,14 @@ pub enum Difference {
     Rewound,
 }
 
+impl Lineage {
+    /// What tells it from its copies, as one text.
+    pub fn identity(&self) -> String {
+        let Lineage { system_identifier, timeline, database, fingerprint, .. } = self;
+        format!("{system_identifier}/{timeline}/{database}/{fingerprint}")
+    }
+}
+
 /// Everything in which `actual` can't be the server that was recorded.
 pub fn differences(recorded: &Lineage, actual: &Lineage) -> Vec<Difference> {
     let same_cluster = recorded.system_identifier == actual.system_identifier;

@@ -23,7 +23,7 @@ use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
 use fencing_core::{Code, Error, name};
 use std::rc::Rc;
-use waiting::patience;
+pub use waiting::patience;
 
 sql_function!(
     fencing_create_namespace,

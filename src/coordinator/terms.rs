@@ -7,7 +7,7 @@ use super::announce::announce;
 use super::token;
 use crate::epoch::history;
 use crate::pg::entry::{Answer, Args};
-use crate::pg::lock::{Mode, Tag};
+use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, role, xact};
@@ -73,6 +73,10 @@ fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Er
         return Ok(Err(Standing::Unknown.as_str()));
     };
     require_own(&term)?;
+    // While the gate is shut for an epoch, no term's end can be told without waiting.
+    if !lock::try_write_leases() {
+        return Ok(Err(INDETERMINATE));
+    }
     let heartbeat = Tag::heartbeat(term.lease.hash);
     if !heartbeat.try_lock(Mode::Exclusive) {
         // Somebody may be taking over a term that is over anyway.

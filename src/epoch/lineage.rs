@@ -7,6 +7,7 @@ use crate::pg::value::Value;
 use crate::pg::{extension, sequence, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
+use fencing_core::epoch::State as EpochState;
 use fencing_core::json;
 use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
 
@@ -46,7 +47,7 @@ pub fn lineage(_: &Args) -> Result<Answer<'static>, fencing_core::Error> {
         Value::Raw(text::jsonb_of(&json::object(&parts)))
     };
     let of_epoch = |recorded: &Recorded| {
-        let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.clone())];
+        let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
         parts.extend(recorded.lineage.parts());
         json(&parts)
     };
@@ -71,7 +72,7 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
     if history::is_lost(recorded) {
         findings.push(Finding::HistoryLost);
     }
-    if recorded.state != "open" {
+    if recorded.state != EpochState::Open {
         findings.push(Finding::TransitionUnderWay);
     }
     findings

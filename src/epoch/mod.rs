@@ -1,12 +1,15 @@
 //! Epochs: who issued the tokens, and when.
 
+mod gate;
 pub mod history;
 pub mod issue;
 pub mod lineage;
+mod steps;
+mod transition;
 pub mod unclean;
 
-use crate::pg::sequence;
-use crate::pg::{clock, extension, role, server};
+use crate::pg::entry::{BOOL, REGCLASS, TEXT};
+use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
@@ -15,6 +18,13 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
 
 sql_function!(fencing_lineage, [], lineage::lineage);
+sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
+sql_function!(fencing_unresolved, [], transition::unresolved);
+sql_function!(fencing_open_epoch, [TEXT, BOOL, BOOL], transition::open);
+sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
+sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
+sql_function!(fencing_resume, [REGCLASS], steps::resume);
+sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -44,7 +54,7 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
 }
 
 /// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
-pub fn open_first() -> Result<(), Error> {
+pub fn open_first(reason: &str) -> Result<(), Error> {
     if last().is_some() {
         return Ok(());
     }
@@ -60,7 +70,7 @@ pub fn open_first() -> Result<(), Error> {
         epoch: number,
         identity: server::random_uuid(),
         opened_at: now,
-        reason: "first namespace",
+        reason,
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });

@@ -1,19 +1,21 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
-use super::check::{Question, Strictness, Subject, check, error_of};
+use super::check::{Question, Strictness, Subject, check, closed, with_history};
 use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
-use crate::pg::relation::{Relation, Trigger};
+use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
 use crate::pg::{mutant, raw, xact};
+use crate::store::installation;
 use crate::transaction::maintenance;
 use crate::{finfo, transaction};
 use fencing_core::admission::{MissingRule, Rejection, Verdict};
+use fencing_core::epoch::Blocked;
 use fencing_core::{Code, Error, Token};
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
 
@@ -176,7 +178,7 @@ unsafe fn statement_of<'a>(
             // Rows that a subscription applies were fenced where they come from. What a trigger
             // makes of them here was not.
             let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
-            statement = Statement::install(flinfo, guard, applied || mutant::without(kind));
+            statement = Statement::install(flinfo, relation.oid(), guard, applied || mutant::without(kind));
         }
         Ok(&mut *statement)
     }
@@ -217,6 +219,12 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         // SAFETY: the caller's: the call's data.
         return unsafe { settle(verdict, &subject, data, statement) }.map(drop);
     }
+    // It names no lease; but while nothing is admitted, it isn't either.
+    if let Some(why) = closed(statement.table, !guard.definition.observe) {
+        // SAFETY: the call's relation is open.
+        let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
+        return Err(explained(why, None, &table, statement));
+    }
     if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
         return Ok(());
     }
@@ -233,6 +241,7 @@ pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>
     let admit = mutant::without("missing");
     Question {
         namespace: &definition.namespace,
+        table: statement.table,
         key,
         inline,
         on_missing: if admit { MissingRule::Admit } else { definition.on_missing },
@@ -256,7 +265,7 @@ pub unsafe fn settle(
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
             let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error = error_of(why, subject, Some(&table));
+            let error = explained(why, Some(subject), &table, statement);
             if statement.guard.definition.observe {
                 observe::violation(&error, Some(&subject.lease));
                 return Ok(None);
@@ -264,4 +273,20 @@ pub unsafe fn settle(
             Err(error)
         }
     }
+}
+
+/// The error of a rejected write, with what to do about it.
+fn explained(why: Rejection, subject: Option<&Subject>, table: &str, statement: &Statement) -> Error {
+    let lease = subject.map(Subject::describe).unwrap_or_default();
+    let error = with_history(why, why.error(&lease, Some(table)), subject.map(|subject| &subject.lease));
+    match why {
+        Rejection::Blocked(next) => error.hint(unblocking(next, statement.table)),
+        _ => error,
+    }
+}
+
+/// What unblocks a table: of a tree, the highest that is blocked.
+fn unblocking(next: Blocked, table: Oid) -> String {
+    let table = installation::blocked(table).map_or(table, |(_, highest)| highest);
+    format!("SELECT {}({}) is next.", next.function(), quote_literal(&quoted_name(table)))
 }

@@ -60,6 +60,11 @@ fn detail_of(event: &Event) -> Value<'static> {
     if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) }
 }
 
+/// Records an event with that JSON for detail.
+pub fn record_with(event: &Event, detail: &str) {
+    insert(event, Value::Raw(text::jsonb_of(detail)), false, in_this_transaction);
+}
+
 fn insert(event: &Event, detail: Value, reported: bool, store: fn(&Table, &[Value])) {
     let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
         entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))

@@ -24,11 +24,19 @@ pub struct Transaction {
     pub fences: Fences,
     /// Whether the commit must be durable, whatever the session's setting.
     pub durable: bool,
+    /// Whether it is a step of an epoch transition: it must not be prepared.
+    pub epoch_step: bool,
 }
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false }
+        Transaction {
+            presentation: Presentation::EMPTY,
+            stale: Stale::EMPTY,
+            fences: Fences::EMPTY,
+            durable: false,
+            epoch_step: false,
+        }
     }
 
     /// Whether a write would be one without a token.
@@ -85,6 +93,7 @@ pub fn ended() {
         t.stale = Stale::EMPTY;
         t.fences.clear();
         t.durable = false;
+        t.epoch_step = false;
     });
 }
 
