@@ -65,12 +65,6 @@ pub fn plausible(seq: i64, first: i64, opened_at: Instant, now: Instant) -> bool
     seq.saturating_sub(first) <= AT_ONCE.saturating_add(seconds.saturating_mul(A_SECOND))
 }
 
-/// Whether an epoch of that number may have been opened by a history that is lost: the clock has reached
-/// it, an hour apart.
-pub fn plausible_epoch(epoch: i64, now: Instant) -> bool {
-    epoch <= by_clock(now) + 60
-}
-
 /// How far the sequence moves on with each epoch that follows another: below 2^24, and never nothing.
 pub fn stride(random: u64) -> i64 {
     (random & ((1 << 24) - 1)).max(1) as i64
@@ -156,6 +150,12 @@ impl Blocked {
             Blocked::Resume => "fencing.resume",
         }
     }
+}
+
+/// Whether an epoch of that number may have been opened by a history that is lost: the clock has reached
+/// it, an hour apart.
+pub fn plausible_epoch(epoch: i64, now: Instant) -> bool {
+    epoch <= by_clock(now) + 60
 }
 
 /// Whether the coordinator issues and accepts terms.

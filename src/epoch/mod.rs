@@ -11,13 +11,13 @@ pub mod unclean;
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
+use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
 
-sql_function!(fencing_lineage, [], lineage::lineage);
 sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
 sql_function!(fencing_unresolved, [], transition::unresolved);
 sql_function!(fencing_open_epoch, [TEXT, BOOL, BOOL], transition::open);
@@ -25,6 +25,7 @@ sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
 sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
 sql_function!(fencing_resume, [REGCLASS], steps::resume);
 sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -74,6 +75,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
+    clean_start::begin();
     transaction::with(|t| t.durable = true);
     Ok(())
 }

@@ -242,8 +242,13 @@ fn takeover_visible(lease: &LeaseId, latest: &Latest) -> bool {
     !xact::uses_one_snapshot() && command.is_some_and(|c| snapshot::statement_sees(latest.granted_by, Some(c)))
 }
 
-/// The error of a rejection, with what this database knows of it. What a token tells of lost history is
-/// acted on, too.
+/// The error for a rejected write of `relation`, with what this database knows of it. What a token tells
+/// of lost history is acted on, too.
+pub fn error_of(why: Rejection, subject: &Subject, relation: Option<&str>) -> Error {
+    with_history(why, why.error(&subject.describe(), relation), Some(&subject.lease))
+}
+
+/// The same where no lease is at hand.
 pub fn with_history(why: Rejection, mut error: Error, lease: Option<&LeaseId>) -> Error {
     match why {
         Rejection::LineageChanged => error.detail = Some(lineage::why_closed()),
@@ -293,8 +298,9 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         (Verdict::Rejected(Rejection::NotAuthorized(token)), Some(subject)) => {
             Err(namespace::another_roles(&subject.lease, token))
         }
-        (Verdict::Rejected(why), subject) => Err(subject
-            .map_or_else(|| of_no_lease(why), |s| with_history(why, why.error(&s.describe(), None), Some(&s.lease)))),
+        (Verdict::Rejected(why), subject) => {
+            Err(subject.map_or_else(|| of_no_lease(why), |subject| error_of(why, &subject, None)))
+        }
         (Verdict::Accepted(token), Some(subject)) => {
             fences::accept(&subject.lease, token, subject.namespace.clone());
             Ok(())

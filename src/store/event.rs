@@ -30,6 +30,11 @@ pub fn record_report(event: &Event, detail: Datum) {
     insert(event, Value::Raw(detail), true, in_this_transaction);
 }
 
+/// Records an event with that JSON for detail.
+pub fn record_with(event: &Event, detail: &str) {
+    insert(event, Value::Raw(text::jsonb_of(detail)), false, in_this_transaction);
+}
+
 fn in_this_transaction(table: &Table, row: &[Value]) {
     table.insert(row);
 }
@@ -58,11 +63,6 @@ pub fn is_recorded(kind: &str, token: Token) -> bool {
 
 fn detail_of(event: &Event) -> Value<'static> {
     if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) }
-}
-
-/// Records an event with that JSON for detail.
-pub fn record_with(event: &Event, detail: &str) {
-    insert(event, Value::Raw(text::jsonb_of(detail)), false, in_this_transaction);
 }
 
 fn insert(event: &Event, detail: Value, reported: bool, store: fn(&Table, &[Value])) {
