@@ -1,4 +1,4 @@
--- Epochs: from one to the next, in one call or step by step.
+-- Epochs: from one to the next, in one call or step by step; and which server the latest was opened on.
 
 CREATE FUNCTION fencing.advance_epoch(reason text, carry_unresolved boolean DEFAULT false, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_advance_epoch';

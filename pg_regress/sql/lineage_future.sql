@@ -40,7 +40,7 @@ INSERT INTO t SELECT 1, token('b1');
 \set VERBOSITY default
 SELECT moved();
 SELECT verdict FROM fencing.lineage();
--- What was passed over is unknown for ever, and tells nothing any more.
+-- What was passed over is unknown for ever; it is passed over and recorded once.
 SELECT try('INSERT INTO t VALUES (1, {b1})');
 SELECT moved();
 SELECT take('second', 'b');

@@ -116,8 +116,15 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
             None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry), fence),
         }
     };
-    let verdict =
-        admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now: clock::now() });
+    let verdict = admit(&Case {
+        coordinator,
+        blocked,
+        presented,
+        fence,
+        on_missing: question.on_missing,
+        on_expiry,
+        now: clock::now(),
+    });
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone());
     }

@@ -185,7 +185,8 @@ pub fn lock_for_exit() -> bool {
         // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
         unsafe {
             let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
-            [c"lease", c"term", c"epoch", c"installation", c"protocol"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
+            [c"lease", c"term", c"epoch", c"installation", c"protocol"]
+                .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
         }
     };
     let relations = find();
