@@ -1,4 +1,4 @@
--- Epochs: from one to the next, in one call or step by step.
+-- Epochs: from one to the next, in one call or step by step; and which server the latest was opened on.
 
 CREATE FUNCTION fencing.advance_epoch(reason text, carry_unresolved boolean DEFAULT false, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_advance_epoch';
@@ -60,3 +60,8 @@ CREATE FUNCTION fencing.resume(relation regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_resume';
 COMMENT ON FUNCTION fencing.resume(regclass) IS
     'The last step, after prove_epoch (else 55000): from its commit on the table is written to, under tokens of the new epoch. Where the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
+
+CREATE FUNCTION fencing.lineage(OUT recorded jsonb, OUT actual jsonb, OUT verdict text)
+    RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_lineage';
+COMMENT ON FUNCTION fencing.lineage() IS
+    'One row: the server that the latest epoch was opened on, as recorded (null where there is none), the one that runs, and the verdict: same, or a list of system identifier, timeline, database, data directory, wal position, unclean start, sequence behind the terms, history lost, transition under way, no epoch. Not on a standby';

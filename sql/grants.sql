@@ -60,6 +60,7 @@ GRANT EXECUTE ON FUNCTION
     fencing.purge_leases(interval),
     fencing.report(bigint, text, jsonb),
     fencing.check_token(bigint),
+    fencing.lineage(),
     fencing.epoch_of(bigint),
     fencing.seq_of(bigint),
     fencing.make_token(bigint, bigint),

@@ -187,7 +187,7 @@ CREATE TABLE fencing.epoch (
     fingerprint       text NOT NULL,
     lsn               pg_lsn NOT NULL,
     state             text COLLATE "C" NOT NULL,
-    after_seq         bigint NOT NULL,
+    after_seq         bigint NOT NULL DEFAULT 0,
     closed_at         timestamptz,
     closing_on        text COLLATE "C",
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
@@ -263,12 +263,12 @@ COMMENT ON COLUMN fencing.guarded.schema IS 'The table''s schema';
 COMMENT ON COLUMN fencing.guarded.name IS 'The table''s name';
 COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' arguments say it';
 
--- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
+-- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly. Its row
+-- comes with the first epoch, so that a restored dump has none.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
+    'One row, which is gone after a crash, and which no dump has: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
-INSERT INTO fencing.clean_start VALUES ('-infinity');
 
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';

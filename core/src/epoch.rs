@@ -7,6 +7,11 @@ use crate::token::{MAX_EPOCH, MAX_SEQ};
 /// 2025-01-01 UTC in PostgreSQL's microseconds: minute 0 of the epochs.
 pub const MINUTE_ZERO: Instant = 9132 * DAY;
 
+/// The minute of the epochs that the clock shows.
+fn by_clock(now: Instant) -> i64 {
+    (now.saturating_sub(MINUTE_ZERO) / MINUTE).max(1)
+}
+
 /// The number of an epoch opened now: `greatest(previous + 1, minutes since 2025-01-01 UTC)`.
 ///
 /// Of two histories that both open one, the later wins, and an extension created again starts
@@ -14,7 +19,7 @@ pub const MINUTE_ZERO: Instant = 9132 * DAY;
 /// than a year ahead of `previous` unless `force`. The first epoch has no bound.
 pub fn next_epoch(now: Instant, previous: Option<i64>, force: bool) -> Result<i64, Error> {
     const YEAR: i64 = 365 * 24 * 60;
-    let by_clock = (now.saturating_sub(MINUTE_ZERO) / MINUTE).max(1);
+    let by_clock = by_clock(now);
     let epoch = match previous {
         None => by_clock,
         Some(last) if by_clock > last.saturating_add(YEAR) && !force => {
@@ -147,6 +152,12 @@ impl Blocked {
     }
 }
 
+/// Whether an epoch of that number may have been opened by a history that is lost: the clock has reached
+/// it, an hour apart.
+pub fn plausible_epoch(epoch: i64, now: Instant) -> bool {
+    epoch <= by_clock(now) + 60
+}
+
 /// Whether the coordinator issues and accepts terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coordinator {
@@ -200,6 +211,8 @@ mod tests {
         assert!(plausible(first + (1 << 30) + (1 << 15), first, opened, opened + SECOND));
         assert!(plausible(first, first, opened, i64::MIN));
         assert!(!plausible(MAX_SEQ, first, opened, opened + DAY));
+        assert!(plausible_epoch(65, MINUTE_ZERO + 5 * MINUTE));
+        assert!(!plausible_epoch(66, MINUTE_ZERO + 5 * MINUTE));
         assert!(plausible(MAX_SEQ, 0, i64::MIN, i64::MAX));
     }
 

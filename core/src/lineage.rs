@@ -18,6 +18,19 @@ pub struct Lineage {
     pub lsn: u64,
 }
 
+impl Lineage {
+    /// Its parts by name, for people.
+    pub fn parts(&self) -> [(&'static str, String); 5] {
+        [
+            ("system_identifier", self.system_identifier.to_string()),
+            ("timeline", self.timeline.to_string()),
+            ("database", self.database.to_string()),
+            ("fingerprint", self.fingerprint.clone()),
+            ("lsn", Lsn(self.lsn).to_string()),
+        ]
+    }
+}
+
 /// In what the running server differs from a recorded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Difference {

@@ -5,6 +5,7 @@
 //! is such a transaction itself until it commits.
 
 use super::terms::{Holding, INDETERMINATE, asked_ttl, holding, renewed_until};
+use crate::epoch::history;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
@@ -64,6 +65,11 @@ fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, E
     }
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Renewed { .. })) {
         xact::next_command();
+    }
+    let unknown = |outcome: &Outcome| matches!(outcome, Outcome::Over(status) if *status == Standing::Unknown.as_str());
+    let never_issued: Vec<_> = tokens.iter().zip(&outcomes).filter(|(_, o)| unknown(o)).map(|(t, _)| *t).collect();
+    if !never_issued.is_empty() {
+        history::witness(&never_issued, None);
     }
     Ok(outcomes)
 }

@@ -11,8 +11,8 @@ use crate::pg::wait::{Deadline, poll};
 use crate::pg::{clock, memory, prepared, role, session, text, xact};
 use crate::store::LeaseId;
 use crate::store::event::{self, Event};
-use crate::store::{epoch, lease};
 use crate::store::namespace::{Namespace, Privilege};
+use crate::store::{epoch, lease};
 use fencing_core::time::{SECOND, Span};
 use fencing_core::{Code, Error, Token};
 

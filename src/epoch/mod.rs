@@ -1,8 +1,9 @@
 //! Epochs: who issued the tokens, and when.
 
 mod gate;
+pub mod history;
 pub mod issue;
-mod lineage;
+pub mod lineage;
 mod steps;
 mod transition;
 pub mod unclean;
@@ -10,6 +11,7 @@ pub mod unclean;
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
+use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
@@ -23,6 +25,7 @@ sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
 sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
 sql_function!(fencing_resume, [REGCLASS], steps::resume);
 sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -72,6 +75,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
+    clean_start::begin();
     transaction::with(|t| t.durable = true);
     Ok(())
 }

@@ -12,9 +12,9 @@ use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{quote_literal, quoted_name};
 use crate::pg::wait::{Waited, lock_until};
 use crate::pg::{catalog, extension};
+use crate::store::epoch;
 use crate::store::event::{self, Event};
 use crate::store::installation::{self, Installation};
-use crate::store::epoch;
 use crate::transaction;
 use fencing_core::epoch::{Blocked, Coordinator};
 use fencing_core::{Code, Error};
@@ -124,8 +124,11 @@ impl Step {
 
     fn out_of_order(&self, what: &str, next: Blocked) -> Error {
         let table = quoted_name(self.tree.root);
-        Error::new(Code::NotInPrerequisiteState, format!("table {table} {what} in epoch {}", self.epoch))
-            .hint(format!("SELECT {}({}) is next.", next.function(), quote_literal(&table)))
+        Error::new(Code::NotInPrerequisiteState, format!("table {table} {what} in epoch {}", self.epoch)).hint(format!(
+            "SELECT {}({}) is next.",
+            next.function(),
+            quote_literal(&table)
+        ))
     }
 }
 

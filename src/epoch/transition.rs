@@ -92,11 +92,7 @@ struct Order {
 impl Order {
     fn read(args: &Args) -> Result<Order, Error> {
         let flag = |n, argument: &str| args.bool(n).ok_or_else(|| Error::null(argument));
-        Ok(Order {
-            reason: reason(args)?,
-            carry_unresolved: flag(1, "carry_unresolved")?,
-            force: flag(2, "force")?,
-        })
+        Ok(Order { reason: reason(args)?, carry_unresolved: flag(1, "carry_unresolved")?, force: flag(2, "force")? })
     }
 }
 
@@ -212,8 +208,13 @@ fn no_epoch() -> Error {
 fn not_begun(epoch: &Recorded) -> Error {
     let error = Error::new(Code::NotInPrerequisiteState, "no epoch transition has begun on this server");
     let error = match epoch.state {
-        State::Closing => error.detail(format!("The one from epoch {} was begun on another server, of which this is a copy.", epoch.epoch)),
+        State::Closing => error.detail(format!(
+            "The one from epoch {} was begun on another server, of which this is a copy.",
+            epoch.epoch
+        )),
         State::Open | State::Closed => error.detail(format!("Epoch {} is open.", epoch.epoch)),
     };
-    error.hint("SELECT fencing.begin_epoch_transition('reason') begins one; fencing.advance_epoch('reason') does all of it.")
+    error.hint(
+        "SELECT fencing.begin_epoch_transition('reason') begins one; fencing.advance_epoch('reason') does all of it.",
+    )
 }

@@ -1,6 +1,7 @@
 //! The check of a write: lock, read, decide. Every rule is in `core`; the order here is what makes
 //! the verdict hold until commit (G1, G4): gate, fence, and only then any read.
 
+use crate::epoch::{history, lineage};
 use crate::pg::backend::Backend;
 use crate::pg::table::Access;
 use crate::pg::{clock, extension, mutant, role, snapshot, xact};
@@ -115,8 +116,15 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
             None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry), fence),
         }
     };
-    let verdict =
-        admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now: clock::now() });
+    let verdict = admit(&Case {
+        coordinator,
+        blocked,
+        presented,
+        fence,
+        on_missing: question.on_missing,
+        on_expiry,
+        now: clock::now(),
+    });
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone());
     }
@@ -234,6 +242,28 @@ fn takeover_visible(lease: &LeaseId, latest: &Latest) -> bool {
     !xact::uses_one_snapshot() && command.is_some_and(|c| snapshot::statement_sees(latest.granted_by, Some(c)))
 }
 
+/// The error for a rejected write of `relation`, with what this database knows of it. What a token tells
+/// of lost history is acted on, too.
+pub fn error_of(why: Rejection, subject: &Subject, relation: Option<&str>) -> Error {
+    with_history(why, why.error(&subject.describe(), relation), Some(&subject.lease))
+}
+
+/// The same where no lease is at hand.
+pub fn with_history(why: Rejection, mut error: Error, lease: Option<&LeaseId>) -> Error {
+    match why {
+        Rejection::LineageChanged => error.detail = Some(lineage::why_closed()),
+        Rejection::Unknown(value) => {
+            let mut tokens = transaction::with(|t| t.presentation.all());
+            tokens.push(value);
+            if let Some(told) = history::witness(&tokens, lease) {
+                error.detail = error.detail.map(|detail| format!("{detail} {told}"));
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
 /// `assert_current`: the guard without a trigger.
 pub fn assert_current(value: i64) -> Result<(), Error> {
     // On a standby a lock holds nobody off.
@@ -269,7 +299,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
             Err(namespace::another_roles(&subject.lease, token))
         }
         (Verdict::Rejected(why), subject) => {
-            Err(subject.map_or_else(|| of_no_lease(why), |subject| why.error(&subject.describe(), None)))
+            Err(subject.map_or_else(|| of_no_lease(why), |subject| error_of(why, &subject, None)))
         }
         (Verdict::Accepted(token), Some(subject)) => {
             fences::accept(&subject.lease, token, subject.namespace.clone());
@@ -290,5 +320,5 @@ fn of_no_lease(why: Rejection) -> Error {
         }
         _ => {}
     }
-    error
+    with_history(why, error, None)
 }

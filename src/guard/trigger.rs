@@ -1,7 +1,7 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
-use super::check::{Question, Strictness, Subject, check, closed};
+use super::check::{Question, Strictness, Subject, check, closed, error_of, with_history};
 use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
@@ -223,7 +223,7 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
     if let Some(why) = closed(statement.table, !guard.definition.observe) {
         // SAFETY: the call's relation is open.
         let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-        return Err(explained(why, "", &table, statement));
+        return Err(explained(why, with_history(why, why.error("", Some(&table)), None), statement));
     }
     if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
         return Ok(());
@@ -265,7 +265,7 @@ pub unsafe fn settle(
         Verdict::Rejected(why) => {
             // SAFETY: the call's relation is open.
             let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error = explained(why, &subject.describe(), &table, statement);
+            let error = explained(why, error_of(why, subject, Some(&table)), statement);
             if statement.guard.definition.observe {
                 observe::violation(&error, Some(&subject.lease));
                 return Ok(None);
@@ -276,8 +276,7 @@ pub unsafe fn settle(
 }
 
 /// The error of a rejected write, with what to do about it.
-fn explained(why: Rejection, lease: &str, table: &str, statement: &Statement) -> Error {
-    let error = why.error(lease, Some(table));
+fn explained(why: Rejection, error: Error, statement: &Statement) -> Error {
     match why {
         Rejection::Blocked(next) => error.hint(unblocking(next, statement.table)),
         _ => error,

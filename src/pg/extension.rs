@@ -86,7 +86,8 @@ pub fn watch_relations() {
 unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
     RELATIONS.set(RELATIONS.get() + 1);
     let ours = |oids: Oids| {
-        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
+        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request]
+            .contains(&relation)
     };
     // Without the oids, any message may be about one of them.
     if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
@@ -184,7 +185,8 @@ pub fn lock_for_exit() -> bool {
         // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
         unsafe {
             let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
-            [c"lease", c"term", c"epoch", c"installation", c"protocol"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
+            [c"lease", c"term", c"epoch", c"installation", c"protocol"]
+                .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
         }
     };
     let relations = find();

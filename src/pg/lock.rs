@@ -270,7 +270,8 @@ pub fn try_write_leases() -> bool {
     let relation = gate_relation();
     let mode = Mode::Intent.lockmode();
     // SAFETY: as `enter_gate`; the lock that writing a row takes anyway.
-    super::mutant::without("renew_gate") || owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode) })
+    super::mutant::without("renew_gate")
+        || owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode) })
 }
 
 /// Undoes one `try_enter_gate`.

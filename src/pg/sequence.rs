@@ -40,8 +40,8 @@ pub fn is_fresh(sequence: Oid) -> bool {
     state == (1, false)
 }
 
-/// The highest value drawn, or passed over; what comes before the first where there is none. Whoever
-/// goes on to draw holds the lock that this takes.
+/// The highest value drawn, or passed over; what comes before the first where there is none. Locks the
+/// sequence as drawing does: ALTER SEQUENCE puts it into another file.
 pub fn last_drawn(sequence: Oid) -> i64 {
     let ((value, drawn), _) = look(sequence, pg_sys::RowExclusiveLock);
     if drawn { value } else { value - 1 }

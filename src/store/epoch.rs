@@ -121,9 +121,7 @@ fn known() -> Option<Known> {
     let _ = oids();
     let version = extension::configuration_version();
     match CACHE.get() {
-        Some(known)
-            if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) =>
-        {
+        Some(known) if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) => {
             Some(known)
         }
         _ => find(version),

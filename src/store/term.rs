@@ -125,7 +125,9 @@ fn from_row(row: Row) -> Term {
         token: token(row.bigint(1)),
         ended: EndReason::parse(&String::from_utf8_lossy(&row.text(14))),
         // Its epoch, where that has ended first, is what ended it.
-        superseded: row.raw(17).is_some_and(|next| Token::epoch_of(next.value() as i64) == Token::epoch_of(row.bigint(1))),
+        superseded: row
+            .raw(17)
+            .is_some_and(|next| Token::epoch_of(next.value() as i64) == Token::epoch_of(row.bigint(1))),
     };
     Term { lease: LeaseId::new(row.int(2), &row.text(3)), record, role: row.oid(7), expires_at: row.bigint(12), row }
 }

@@ -30,7 +30,13 @@ pub struct Transaction {
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false, epoch_step: false }
+        Transaction {
+            presentation: Presentation::EMPTY,
+            stale: Stale::EMPTY,
+            fences: Fences::EMPTY,
+            durable: false,
+            epoch_step: false,
+        }
     }
 
     /// Whether a write would be one without a token.

@@ -85,9 +85,12 @@ impl Scene {
         let judge = &mut self.judge;
         let token = match state {
             Name::NeverGranted => judge.get("SELECT fencing.make_token(max(epoch), 1) FROM fencing.epoch"),
-            Name::Expired | Name::ExpiredAccepting | Name::CoolingDown | Name::Superseded | Name::Blocked | Name::EpochLapsed => {
-                late.get(&acquire("30 min", ""))
-            }
+            Name::Expired
+            | Name::ExpiredAccepting
+            | Name::CoolingDown
+            | Name::Superseded
+            | Name::Blocked
+            | Name::EpochLapsed => late.get(&acquire("30 min", "")),
             Name::RevocationDue => late.get(&acquire("3 h", "")),
             Name::HeldByAnotherRole => {
                 late.run("RESET fencing.test_clock_offset; SET ROLE owner");
