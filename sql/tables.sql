@@ -187,6 +187,7 @@ CREATE TABLE fencing.epoch (
     fingerprint       text NOT NULL,
     lsn               pg_lsn NOT NULL,
     state             text COLLATE "C" NOT NULL,
+    after_seq         bigint NOT NULL,
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
     CONSTRAINT epoch_state CHECK (state IN ('open', 'closed'))
 );
@@ -201,6 +202,7 @@ COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
 COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
+COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, or closed while a transition is under way';
 
 CREATE SEQUENCE fencing.event_id_seq AS bigint CACHE 1;
@@ -219,6 +221,7 @@ CREATE TABLE fencing.event (
     reported  boolean NOT NULL,
     CONSTRAINT event_pkey PRIMARY KEY (id)
 );
+CREATE INDEX event_kind_idx ON fencing.event (kind, token);
 COMMENT ON TABLE fencing.event IS 'What happened, for people: detail that may be purged. No decision reads it';
 COMMENT ON COLUMN fencing.event.id IS 'Its number';
 COMMENT ON COLUMN fencing.event.at IS 'Coordinator time at which it was recorded';
@@ -246,7 +249,7 @@ COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its
 -- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash: then renewals may have been lost, and no lease is granted before its ttl has passed since the start';
+    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
 INSERT INTO fencing.clean_start VALUES ('-infinity');
 

@@ -1,8 +1,8 @@
 //! Epochs: the comparison domain of tokens.
 
 use crate::error::{Code, Error};
-use crate::time::{DAY, Instant, MINUTE};
-use crate::token::MAX_EPOCH;
+use crate::time::{DAY, Instant, MINUTE, SECOND};
+use crate::token::{MAX_EPOCH, MAX_SEQ};
 
 /// 2025-01-01 UTC in PostgreSQL's microseconds: minute 0 of the epochs.
 pub const MINUTE_ZERO: Instant = 9132 * DAY;
@@ -41,6 +41,25 @@ pub fn first_seq(now: Instant, random: u64) -> i64 {
     (millisecond << 20 | (random & ((1 << 20) - 1)) as i64).max(1)
 }
 
+/// Where the sequence goes on after an unclean start that may have lost draws: 2^24 on, and as much
+/// again at random, so that two copies of one moment go different ways. Never beyond its end.
+pub fn after_unclean_start(last: i64, random: u64) -> i64 {
+    const STEP: u64 = 1 << 24;
+    last.saturating_add((STEP + random % STEP) as i64).min(MAX_SEQ)
+}
+
+/// Whether a number may be taken for one that was drawn in an epoch by a history that is lost: no
+/// higher than drawing could have come since.
+///
+/// Whoever may hold a lease can make up any number; by having it burned they get no further through
+/// the sequence than by acquiring, some 2^30 at once apart.
+pub fn plausible(seq: i64, first: i64, opened_at: Instant, now: Instant) -> bool {
+    const AT_ONCE: i64 = 1 << 30;
+    const A_SECOND: i64 = 1 << 15;
+    let seconds = now.saturating_sub(opened_at).max(0) / SECOND;
+    seq.saturating_sub(first) <= AT_ONCE.saturating_add(seconds.saturating_mul(A_SECOND))
+}
+
 /// Whether the coordinator issues and accepts terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Coordinator {
@@ -76,6 +95,25 @@ mod tests {
         assert_eq!(at(0, 0), 1);
         assert!(at(MINUTE - 1, u64::MAX) < 1 << 36);
         assert!(first_seq(-1, u64::MAX) > 0);
+    }
+
+    #[test]
+    fn an_unclean_start_leaves_a_gap_behind() {
+        assert_eq!(after_unclean_start(7, 0), 7 + (1 << 24));
+        assert_eq!(after_unclean_start(7, u64::MAX), 7 + (1 << 25) - 1);
+        assert_eq!(after_unclean_start(MAX_SEQ - 1, 5), MAX_SEQ);
+        assert_eq!(after_unclean_start(MAX_SEQ, 5), MAX_SEQ);
+    }
+
+    #[test]
+    fn what_nobody_can_have_drawn_is_not_believed() {
+        let (first, opened) = (1_000, MINUTE_ZERO);
+        assert!(plausible(first + (1 << 30), first, opened, opened));
+        assert!(!plausible(first + (1 << 30) + 1, first, opened, opened));
+        assert!(plausible(first + (1 << 30) + (1 << 15), first, opened, opened + SECOND));
+        assert!(plausible(first, first, opened, i64::MIN));
+        assert!(!plausible(MAX_SEQ, first, opened, opened + DAY));
+        assert!(plausible(MAX_SEQ, 0, i64::MIN, i64::MAX));
     }
 
     #[test]

@@ -76,6 +76,43 @@ pub fn describe(differences: &[Difference], recorded: &Lineage, actual: &Lineage
     if all.is_empty() { String::new() } else { format!("Recorded with the epoch: {}.", all.join("; ")) }
 }
 
+/// What keeps a coordinator's history from being known to be whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finding {
+    /// No epoch was ever opened.
+    NoEpoch,
+    /// It is not the server that opened the epoch.
+    Differs(Difference),
+    /// The server started uncleanly, and nothing has been granted since.
+    UncleanStart,
+    /// The sequence would draw what was granted before.
+    SequenceBehind,
+    /// A token was presented that is above everything drawn.
+    HistoryLost,
+    /// An epoch transition has begun.
+    TransitionUnderWay,
+}
+
+impl Finding {
+    /// Its name, in a verdict.
+    pub fn name(self) -> &'static str {
+        match self {
+            Finding::NoEpoch => "no epoch",
+            Finding::Differs(difference) => difference.name(),
+            Finding::UncleanStart => "unclean start",
+            Finding::SequenceBehind => "sequence behind the terms",
+            Finding::HistoryLost => "history lost",
+            Finding::TransitionUnderWay => "transition under way",
+        }
+    }
+}
+
+/// All of it in one line: `same`, or what is wrong.
+pub fn verdict(findings: &[Finding]) -> String {
+    let names: Vec<_> = findings.iter().map(|finding| finding.name()).collect();
+    if names.is_empty() { "same".to_owned() } else { names.join(", ") }
+}
+
 /// A WAL position as PostgreSQL writes it.
 #[derive(Clone, Copy)]
 pub struct Lsn(pub u64);
@@ -127,6 +164,13 @@ mod tests {
         let found = differences(&server(), &actual);
         let told = "Recorded with the epoch: timeline 1, now 2; wal position 1/A0, now 0/FF.";
         assert_eq!(describe(&found, &server(), &actual), told);
+    }
+
+    #[test]
+    fn a_verdict_lists_what_is_wrong() {
+        assert_eq!(verdict(&[]), "same");
+        let found = [Finding::Differs(Difference::Timeline), Finding::UncleanStart, Finding::SequenceBehind];
+        assert_eq!(verdict(&found), "timeline, unclean start, sequence behind the terms");
     }
 
     proptest! {

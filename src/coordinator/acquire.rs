@@ -6,23 +6,21 @@
 
 use super::announce::announce;
 use super::{binding, require_done, required, required_bytes, waiting};
+use crate::epoch::issue;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
-use crate::pg::sequence;
 use crate::pg::session::Session;
-use crate::pg::snapshot::Latest;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, clean_start, epoch, fence, lease, request, term};
+use crate::store::{LeaseId, epoch, fence, lease, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{Grantability, Standing, grantability, standing};
 use fencing_core::name::Interval;
 use fencing_core::time::{Instant, SECOND, Span, trust_for};
-use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, Token, name};
 use pgrx::pg_sys::{Datum, Oid};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -348,12 +346,11 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         let writers = lease.changer().map_or_else(Vec::new, |writer| writer.in_the_way_of(Mode::Shared));
         return Ok(blocked(writers, false));
     }
-    let before = Latest::take();
-    let (seq, lsn) = draw()?;
-    let token = Token::new(open, seq)?;
-    // A sequence behind the terms has lost history: what it draws may have been issued before. Terms
-    // drawn later may have been committed since; the snapshot doesn't see them.
-    if term::any_from(token, &before) {
+    // What may have been issued before is not issued again.
+    let Some((token, lsn)) = issue::draw(open)? else { return Ok(Attempt::Closed) };
+    let record = current.as_ref().map(|lease| lease.record.token);
+    let fence = fence::read_locked(&request.lease).map(|fence| fence.token);
+    if record.max(fence) >= Some(token) {
         return Ok(Attempt::Closed);
     }
     let expires_at = now + request.ttl;
@@ -395,7 +392,6 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         request::insert(id, request.role, &request.lease, token);
     }
     fences::acquired(request.lease.clone(), command);
-    clean_start::note();
     if request.bind_session {
         binding::bind(request.lease.clone(), token);
     }
@@ -410,15 +406,6 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         holder: request.holder.clone(),
         length: request.ttl,
     }))
-}
-
-fn draw() -> Result<(i64, u64), Error> {
-    let sequence = extension::oids().term_seq;
-    let exhausted = || {
-        Error::new(Code::TermsExhausted, "fencing terms are exhausted")
-            .detail(format!("The sequence has reached {MAX_SEQ}."))
-    };
-    sequence::draw(sequence).ok_or_else(exhausted)
 }
 
 /// Records what became of the previous term of the lease.

@@ -1,6 +1,8 @@
 //! Epochs: who issued the tokens, and when.
 
+pub mod issue;
 mod lineage;
+pub mod unclean;
 
 use crate::pg::sequence;
 use crate::pg::{clock, extension, role, server};
@@ -22,6 +24,7 @@ pub fn define_settings() {
         GucContext::Sighup,
         GucFlags::default(),
     );
+    unclean::define_settings();
 }
 
 /// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.

@@ -30,6 +30,7 @@ pub struct Oids {
     pub epoch_pkey: Oid,
     pub clean_start: Oid,
     pub event: Oid,
+    pub event_kind_idx: Oid,
     pub event_id_seq: Oid,
     pub guarded: Oid,
     pub guarded_pkey: Oid,
@@ -83,7 +84,7 @@ pub fn watch_relations() {
 unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
     RELATIONS.set(RELATIONS.get() + 1);
     let ours = |oids: Oids| {
-        [oids.namespace, oids.epoch, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
+        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
     };
     // Without the oids, any message may be about one of them.
     if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
@@ -162,6 +163,7 @@ fn look_up() -> Oids {
         epoch_pkey: relation(c"epoch_pkey"),
         clean_start: relation(c"clean_start"),
         event: relation(c"event"),
+        event_kind_idx: relation(c"event_kind_idx"),
         event_id_seq: relation(c"event_id_seq"),
         guarded: relation(c"guarded"),
         guarded_pkey: relation(c"guarded_pkey"),

@@ -6,6 +6,7 @@
 //! | fence     | writers of one lease                | the `acquire` that advances it |
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
+//! | issue     | whoever draws a number, while it does | whoever moves the sequence on |
 //! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
@@ -23,6 +24,7 @@ enum Kind {
     Namespace = 19502,
     Heartbeat = 19503,
     Turn = 19504,
+    Issue = 19505,
 }
 
 /// A lock's name.
@@ -79,6 +81,12 @@ impl Tag {
     /// The queue of those who wait for a lease.
     pub fn turn(lease_hash: u64) -> Tag {
         Tag::new(Kind::Turn, lease_hash)
+    }
+
+    /// The lock of the sequence that numbers terms. Held for a moment, and never while anybody is waited
+    /// for, unless it is for the sequence itself.
+    pub fn issue() -> Tag {
+        Tag::new(Kind::Issue, 0)
     }
 
     /// The lock of a whole namespace.
@@ -243,14 +251,6 @@ pub fn enter_gate() {
     // SAFETY: a lock of an existing relation.
     owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&tag, GATE_SHARED, false, false) });
     extension::catch_up();
-}
-
-/// Keeps every other writer out of a table until this transaction ends, if that is to be had at once.
-pub fn try_serialize(table: Oid) -> bool {
-    // SAFETY: a lock of an existing relation.
-    owned_by_transaction(|| unsafe {
-        pg_sys::ConditionalLockRelationOid(table, pg_sys::ShareRowExclusiveLock as LOCKMODE)
-    })
 }
 
 /// Passes the gate if nobody holds it shut.

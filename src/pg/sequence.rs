@@ -39,12 +39,31 @@ pub fn is_fresh(sequence: Oid) -> bool {
     state == (1, false)
 }
 
+/// The highest value drawn, or passed over; what comes before the first where there is none. Whoever
+/// goes on to draw holds the lock that this takes.
+pub fn last_drawn(sequence: Oid) -> i64 {
+    let ((value, drawn), _) = look(sequence, pg_sys::RowExclusiveLock);
+    if drawn { value } else { value - 1 }
+}
+
 /// Makes `value` the next one to be drawn.
 pub fn start_at(sequence: Oid, value: i64) {
+    set(sequence, value, false);
+}
+
+/// Passes over everything up to `value`, for good: also if this transaction is rolled back, or the
+/// server crashes.
+pub fn pass_over(sequence: Oid, value: i64) {
+    set(sequence, value, true);
+    let (_, lsn) = look(sequence, pg_sys::NoLock);
+    super::xact::flush_wal(lsn);
+}
+
+fn set(sequence: Oid, value: i64, drawn: bool) {
     // SAFETY: SQL's own setval(regclass, bigint, boolean), as the sequence's owner, whose right
     // to it is checked inside.
     super::role::with_rights_of(super::extension::oids().owner, || unsafe {
-        let args = [Some(sequence.into()), Some(value.into()), Some(false.into())];
+        let args = [Some(sequence.into()), Some(value.into()), Some(drawn.into())];
         pgrx::direct_function_call_as_datum(pg_sys::setval3_oid, &args);
     });
 }

@@ -1,12 +1,14 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Row, Table};
 use crate::pg::value::Value;
+use crate::pg::{mutant, sequence, server};
 use fencing_core::epoch::Coordinator;
-use fencing_core::lineage::Lineage;
+use fencing_core::lineage::{Lineage, differences};
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
@@ -22,15 +24,59 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-static CACHE: BackendCell<(u64, Option<Coordinator>)> = Backend::new(Cell::new((0, None)));
+/// An epoch that was opened.
+pub struct Recorded {
+    /// Its number.
+    pub epoch: i64,
+    /// Its random identity, a uuid.
+    pub identity: Datum,
+    /// When it was opened.
+    pub opened_at: Instant,
+    /// The server that it was opened on.
+    pub lineage: Lineage,
+    /// `open`, or why it isn't.
+    pub state: String,
+    /// The sequence's last number before it.
+    pub after_seq: i64,
+}
 
-fn latest() -> Option<Row> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take())
+/// The coordinator's state, as long as nothing of what it was found by has changed.
+#[derive(Clone, Copy)]
+struct Cached {
+    /// The configuration.
+    version: u64,
+    state: Option<Coordinator>,
+    /// `fencing.on_unclean_start`, where the state depends on that.
+    policy: Option<OnUncleanStart>,
+}
+
+static CACHE: BackendCell<Cached> = Backend::new(Cell::new(Cached { version: 0, state: None, policy: None }));
+
+/// The latest epoch, if any was ever opened.
+pub fn latest() -> Option<Recorded> {
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(|row| from_row(&row))
+}
+
+fn from_row(row: &Row) -> Recorded {
+    Recorded {
+        epoch: row.bigint(1),
+        identity: row.raw(2).unwrap_or(Datum::null()),
+        opened_at: row.bigint(3),
+        lineage: Lineage {
+            system_identifier: row.bigint(6) as u64,
+            timeline: row.bigint(7) as u32,
+            database: row.oid(8).to_u32(),
+            fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
+            lsn: row.bigint(10) as u64,
+        },
+        state: String::from_utf8_lossy(&row.text(11)).into_owned(),
+        after_seq: row.bigint(12),
+    }
 }
 
 /// The number of the latest epoch, if any was ever opened.
 pub fn last() -> Option<i64> {
-    latest().map(|row| row.bigint(1))
+    latest().map(|recorded| recorded.epoch)
 }
 
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
@@ -39,13 +85,27 @@ pub fn coordinator() -> Option<Coordinator> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let (cached_at, cached) = CACHE.get();
-    if cached_at == version && cached.is_some() {
-        return cached;
+    let cached = CACHE.get();
+    if cached.version == version
+        && cached.state.is_some()
+        && cached.policy.is_none_or(|policy| policy == unclean::policy())
+    {
+        return cached.state;
     }
-    let row = latest()?;
-    let state = if row.text(11) == b"open" { Coordinator::Open(row.bigint(1)) } else { Coordinator::Closed };
-    CACHE.set((version, Some(state)));
+    find(version)
+}
+
+#[cold]
+fn find(version: u64) -> Option<Coordinator> {
+    let recorded = latest()?;
+    let open = if recorded.state == "open" { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+    // Which server this will be is open until recovery has ended, which a session may outlive.
+    if server::in_recovery() {
+        return Some(open);
+    }
+    let same = differences(&recorded.lineage, &server::lineage()).is_empty() || mutant::without("lineage");
+    let state = if same && !unclean::closes() { open } else { Coordinator::LineageChanged };
+    CACHE.set(Cached { version, state: Some(state), policy: unclean::policy_in_use() });
     Some(state)
 }
 
@@ -71,6 +131,7 @@ pub fn insert(new: &NewEpoch) {
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
         Value::Text(b"open"),
+        Value::BigInt(sequence::last_drawn(oids().term_seq)),
     ]);
     extension::announce_change(oids().epoch);
 }

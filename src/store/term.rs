@@ -106,11 +106,12 @@ pub fn is_ended_by_me(token: Token) -> bool {
     read(token).is_some_and(|term| term.record.ended.is_some() && term.row.written_by_me())
 }
 
-/// Whether a term with this token, or with a higher one, was committed when the snapshot was taken. For
-/// whoever is about to record that one.
-pub fn any_from(token: Token, then: &Latest) -> bool {
+/// Whether a term with a higher token was committed when the snapshot was taken. For whoever is about to
+/// record one.
+pub fn any_above(token: i64, then: &Latest) -> bool {
     let table = Table::open(oids().term, Access::Write);
-    table.find(oids().term_pkey, &[(1, Key::AtLeast(token.to_bigint()))], Read::Latest(then)).is_some()
+    let above = token.checked_add(1).map(Key::AtLeast);
+    above.is_some_and(|above| table.find(oids().term_pkey, &[(1, above)], Read::Latest(then)).is_some())
 }
 
 fn from_row(row: Row) -> Term {
