@@ -241,6 +241,9 @@ pub enum Installation {
 /// Whether an epoch may be installed. Newer than every one before, it always may. The same again changes
 /// nothing, so it opens nothing either: what was accepted in it may be forgotten (`LF006`).
 pub fn install(earlier: Option<Installed>, epoch: i64, identity: [u8; 16]) -> Result<Installation, Error> {
+    if epoch < 1 {
+        return Err(Error::new(Code::InvalidParameter, "argument \"epoch\" must be positive"));
+    }
     // Refuses what no token can have.
     Token::new(epoch, 1)?;
     let Some(earlier) = earlier.filter(|earlier| epoch <= earlier.epoch) else { return Ok(Installation::New) };
@@ -253,10 +256,10 @@ pub fn install(earlier: Option<Installed>, epoch: i64, identity: [u8; 16]) -> Re
         return lower(format!("Epoch {} was installed before.", earlier.epoch));
     }
     match earlier.source {
+        Source::NoEpoch => lower(format!("Epoch {epoch} was installed before the coordinator was dropped.")),
         _ if identity != earlier.identity => Ok(Installation::Conflict),
         Source::Conflict(_) => Ok(Installation::Conflict),
         Source::Open(_) => Ok(Installation::Same),
-        Source::NoEpoch => lower(format!("Epoch {epoch} was installed before the coordinator was dropped.")),
         Source::LineageChanged => Err(Error::new(Code::LineageChanged, format!("cannot install epoch {epoch} again"))
             .detail("This destination may have forgotten which tokens of that epoch it has accepted.")
             .hint("Open a new epoch at the coordinator and install that, or choose a higher number where a person chooses it.")),

@@ -8,7 +8,6 @@ use crate::store::term;
 use fencing_core::token::{MAX_SEQ, SEQ_BITS};
 use fencing_core::{Code, Error, Token};
 
-
 /// Draws the next token of the open epoch, with the LSN up to which WAL must be flushed before anyone
 /// outside may learn of it. `None` where history was lost: the sequence stands below what was granted.
 pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
@@ -19,7 +18,11 @@ pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
     // What is drawn after this may be committed before the look at the terms, which doesn't see it.
     let before = Latest::take();
     let last = sequence::last_drawn(sequence);
-    let drawn = if is_behind(open, last, &before) { Ok(None) } else { sequence::draw(sequence).map(Some).ok_or_else(exhausted) };
+    let drawn = if is_behind(open, last, &before) {
+        Ok(None)
+    } else {
+        sequence::draw(sequence).map(Some).ok_or_else(exhausted)
+    };
     issue.unlock(Mode::Shared);
     // Somebody may have moved it back just now, or has given it a cache.
     match drawn?.filter(|(seq, _)| *seq > last) {

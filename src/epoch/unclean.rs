@@ -19,8 +19,7 @@ pub enum OnUncleanStart {
     Closed,
 }
 
-static ON_UNCLEAN_START: GucSetting<OnUncleanStart> =
-    GucSetting::<OnUncleanStart>::new(OnUncleanStart::Continue);
+static ON_UNCLEAN_START: GucSetting<OnUncleanStart> = GucSetting::<OnUncleanStart>::new(OnUncleanStart::Continue);
 
 /// Defines `fencing.on_unclean_start`.
 pub fn define_settings() {
