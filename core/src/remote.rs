@@ -301,7 +301,7 @@ impl Rejection {
                 .hint(by_name),
             Rejection::Malformed(value) => {
                 Error::new(Code::InvalidPresentation, format!("{value} is not a fencing token"))
-                    .detail(format!("{lease} guards {target}."))
+                    .detail(format!("{lease}: no epoch and number make that token."))
                     .hint("Make tokens of the installed epoch and the coordinator's number: fencing.make_token(epoch, number).")
             }
             Rejection::Contradiction(a, b) => {
