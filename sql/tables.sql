@@ -155,8 +155,8 @@ COMMENT ON COLUMN fencing.term.acquired_at IS 'Coordinator time of the grant';
 COMMENT ON COLUMN fencing.term.last_renewed_at IS 'Last accepted renewal; written when the term ends (until then: lease.renewed_at)';
 COMMENT ON COLUMN fencing.term.expires_at IS 'When it ran out; written when the term ends (until then: lease.expires_at)';
 COMMENT ON COLUMN fencing.term.ended_at IS 'When it ended';
-COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted or session_lost';
-COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry';
+COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted, session_lost or epoch_closed';
+COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry and where its epoch ended';
 COMMENT ON COLUMN fencing.term.end_observed_at IS 'When the coordinator saw that it had ended';
 COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the next term of the lease';
 
@@ -187,9 +187,11 @@ CREATE TABLE fencing.epoch (
     fingerprint       text NOT NULL,
     lsn               pg_lsn NOT NULL,
     state             text COLLATE "C" NOT NULL,
-    after_seq         bigint NOT NULL,
+    after_seq         bigint NOT NULL DEFAULT 0,
+    closed_at         timestamptz,
+    closing_on        text COLLATE "C",
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
-    CONSTRAINT epoch_state CHECK (state IN ('open', 'closed'))
+    CONSTRAINT epoch_state CHECK (state IN ('open', 'closing', 'closed'))
 );
 COMMENT ON TABLE fencing.epoch IS 'Comparison domains of tokens, and the lineage of the server that opened each';
 COMMENT ON COLUMN fencing.epoch.epoch IS 'Number: greatest(previous + 1, minutes since 2025-01-01 UTC)';
@@ -203,7 +205,22 @@ COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
 COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
 COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
-COMMENT ON COLUMN fencing.epoch.state IS 'open, or closed while a transition is under way';
+COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
+COMMENT ON COLUMN fencing.epoch.closed_at IS 'Coordinator time from which on nothing was admitted in it any more';
+COMMENT ON COLUMN fencing.epoch.closing_on IS 'The server that closed it, as its lineage tells it from others: a copy of that one must begin a transition of its own';
+
+CREATE TABLE fencing.installation (
+    relation regclass NOT NULL,
+    epoch    bigint NOT NULL,
+    state    text COLLATE "C" NOT NULL,
+    CONSTRAINT installation_pkey PRIMARY KEY (relation),
+    CONSTRAINT installation_state CHECK (state IN ('blocked', 'installed', 'proved'))
+);
+COMMENT ON TABLE fencing.installation IS
+    'Guarded tables that are blocked since an epoch was opened: each until it is installed, proved and resumed, and then gone from here';
+COMMENT ON COLUMN fencing.installation.relation IS 'The table; one of a tree is blocked with what is above it';
+COMMENT ON COLUMN fencing.installation.epoch IS 'The epoch that was opened';
+COMMENT ON COLUMN fencing.installation.state IS 'What has been done: blocked (nothing yet), installed or proved';
 
 CREATE SEQUENCE fencing.event_id_seq AS bigint CACHE 1;
 COMMENT ON SEQUENCE fencing.event_id_seq IS 'Numbers of events';
@@ -327,12 +344,12 @@ COMMENT ON COLUMN fencing.fence_floor.coordinator IS 'coordinator.name';
 COMMENT ON COLUMN fencing.fence_floor.namespace IS 'The coordinator''s own namespace';
 COMMENT ON COLUMN fencing.fence_floor.token IS 'The highest token of a fence that was purged';
 
--- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
+-- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly. Its row
+-- comes with the first epoch, so that a restored dump has none.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
+    'One row, which is gone after a crash, and which no dump has: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
-INSERT INTO fencing.clean_start VALUES ('-infinity');
 
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';
@@ -353,6 +370,9 @@ SELECT pg_catalog.pg_extension_config_dump('fencing.fence', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.request', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.epoch', '');
+-- A table that was dropped is left out: its number would be another table's elsewhere.
+SELECT pg_catalog.pg_extension_config_dump('fencing.installation',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) installation.relation)');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event_id_seq', '');

@@ -32,10 +32,11 @@ extension_sql_file!("../sql/remote.sql", name = "remote", requires = ["guards"])
 extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["remote"]);
 extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["gaps"]);
 extension_sql_file!("../sql/watch.sql", name = "watch", requires = ["gaps"]);
+extension_sql_file!("../sql/epochs.sql", name = "epochs", requires = ["prove"]);
 extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
 
 // Editing a script rebuilds the library.
-const _: [&str; 8] = [
+const _: [&str; 9] = [
     include_str!("../sql/tables.sql"),
     include_str!("../sql/coordinator.sql"),
     include_str!("../sql/guards.sql"),
@@ -43,5 +44,6 @@ const _: [&str; 8] = [
     include_str!("../sql/gaps.sql"),
     include_str!("../sql/prove.sql"),
     include_str!("../sql/watch.sql"),
+    include_str!("../sql/epochs.sql"),
     include_str!("../sql/grants.sql"),
 ];

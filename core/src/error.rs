@@ -88,6 +88,8 @@ codes! {
     CheckViolation = "23514", "check_violation", None;
     /// `acquire` out of place.
     ActiveTransaction = "25001", "active_sql_transaction", None;
+    /// A transaction that may not write, or a standby.
+    ReadOnlyTransaction = "25006", "read_only_sql_transaction", None;
     /// No transaction block, where one is needed (a warning).
     NoActiveTransaction = "25P01", "no_active_sql_transaction", None;
     /// Dependents exist.

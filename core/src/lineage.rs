@@ -18,6 +18,19 @@ pub struct Lineage {
     pub lsn: u64,
 }
 
+impl Lineage {
+    /// Its parts by name, for people.
+    pub fn parts(&self) -> [(&'static str, String); 5] {
+        [
+            ("system_identifier", self.system_identifier.to_string()),
+            ("timeline", self.timeline.to_string()),
+            ("database", self.database.to_string()),
+            ("fingerprint", self.fingerprint.clone()),
+            ("lsn", Lsn(self.lsn).to_string()),
+        ]
+    }
+}
+
 /// In what the running server differs from a recorded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Difference {
@@ -31,6 +44,14 @@ pub enum Difference {
     Fingerprint,
     /// Its WAL ends before where it was written already.
     Rewound,
+}
+
+impl Lineage {
+    /// What tells it from its copies, as one text.
+    pub fn identity(&self) -> String {
+        let Lineage { system_identifier, timeline, database, fingerprint, .. } = self;
+        format!("{system_identifier}/{timeline}/{database}/{fingerprint}")
+    }
 }
 
 /// Everything in which `actual` can't be the server that was recorded.

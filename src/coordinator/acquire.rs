@@ -282,7 +282,7 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
     if let Some(token) = answered {
         return Err(repeated(token, open, current.as_ref(), now));
     }
-    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
+    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, open, now) {
         Grantability::Held { until } => Err(Attempt::Held { by: current.map(Holder::of), retry_after: until - now }),
         Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
         Grantability::Grantable => Ok(Grantable { open, current, now }),
@@ -412,8 +412,10 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
 fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Error> {
     let record = &previous.record;
     let Some(term) = term::read(record.token) else { return Ok(()) };
-    let end = record.end(now).filter(|_| record.ended.is_none());
-    let end = end.map(|reason| term::End { reason, by: None, at: record.end_time(now), observed_at: now });
+    let of_epoch = || epoch::void_end(record, Some(next.epoch()), now);
+    let end = of_epoch().or_else(|| record.end(now).map(|reason| (reason, record.end_time(now))));
+    let end = end.filter(|_| record.ended.is_none());
+    let end = end.map(|(reason, at)| term::End { reason, by: None, at, observed_at: now });
     require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 

@@ -1,16 +1,31 @@
 //! Epochs: who issued the tokens, and when.
 
+mod gate;
+pub mod history;
 pub mod issue;
-mod lineage;
+pub mod lineage;
+mod steps;
+mod transition;
 pub mod unclean;
 
-use crate::pg::sequence;
-use crate::pg::{clock, extension, role, server};
+use crate::pg::entry::{BOOL, REGCLASS, TEXT};
+use crate::pg::{clock, extension, role, sequence, server};
+use crate::sql_function;
+use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
+
+sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
+sql_function!(fencing_unresolved, [], transition::unresolved);
+sql_function!(fencing_open_epoch, [TEXT, BOOL, BOOL], transition::open);
+sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
+sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
+sql_function!(fencing_resume, [REGCLASS], steps::resume);
+sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -45,7 +60,7 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
 }
 
 /// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
-pub fn open_first() -> Result<(), Error> {
+pub fn open_first(reason: &str) -> Result<(), Error> {
     if last().is_some() {
         return Ok(());
     }
@@ -61,10 +76,11 @@ pub fn open_first() -> Result<(), Error> {
         epoch: number,
         identity: server::random_uuid(),
         opened_at: now,
-        reason: "first namespace",
+        reason,
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
+    clean_start::begin();
     transaction::with(|t| t.durable = true);
     Ok(())
 }

@@ -41,6 +41,11 @@ pub fn before_commit() -> Result<(), Error> {
 pub fn before_prepare() -> Result<(), Error> {
     stale::require_rolled_back()?;
     let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held() || t.remote.any_held()));
+    if transaction::with(|t| t.epoch_step) {
+        return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that changes an epoch")
+            .detail("Prepared, it would keep every writer and every acquire out until it is committed or rolled back.")
+            .hint("Run each step of an epoch transition by itself, in autocommit mode."));
+    }
     if acquired {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")
             .hint("Acquire the lease in a transaction of its own."));

@@ -100,7 +100,7 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     Ok(Answer::Execute { sql, grants: grants::returned(&target, &triggers) })
 }
 
-fn not_guarded(target: &Relation) -> Error {
+pub fn not_guarded(target: &Relation) -> Error {
     Error::new(Code::UndefinedObject, format!("table \"{}\" is not guarded", target.display_name()))
         .hint("SELECT * FROM fencing.guards lists the guarded tables.")
 }
@@ -120,7 +120,7 @@ fn refuse_guarded(table: Oid, target: Oid, triggers: &[StoredTrigger]) -> Result
 }
 
 /// The guard of a partition or child is that of the table above.
-fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Code) -> Result<(), Error> {
+pub fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Code) -> Result<(), Error> {
     let above = attach::root(triggers, target.oid()).filter(|root| *root != target.oid());
     let Some(above) = above else { return Ok(()) };
     let above = quoted_name(above);

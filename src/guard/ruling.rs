@@ -1,8 +1,9 @@
 //! What a guard says to a write: of a lease of this database, or of a coordinator elsewhere.
 
-use super::check::{self, Question, Subject};
+use super::check::{self, Question, Subject, error_of};
 use super::observe;
 use super::statement::Statement;
+use super::trigger::explained;
 use crate::pg::relation::Relation;
 use crate::remote;
 use fencing_core::admission::{Rejection, Verdict};
@@ -63,7 +64,7 @@ impl Ruling {
             }
             Ruling::Local(Verdict::Admitted, _) | Ruling::Remote(There::Admitted, _) => return Ok(None),
             Ruling::Local(Verdict::Rejected(why), subject) => {
-                (why.error(&subject.describe(), Some(&table())), Some(subject.lease))
+                (explained(why, error_of(why, &subject, Some(&table())), statement), Some(subject.lease))
             }
             Ruling::Remote(There::Rejected(why), subject) => (subject.error(why, Some(&table())), None),
         };

@@ -1,20 +1,22 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
-use super::check::{Question, Strictness};
+use super::check::{Question, Strictness, closed, with_history};
 use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
-use crate::pg::relation::{Relation, Trigger};
+use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
 use crate::pg::{mutant, raw, xact};
+use crate::store::installation;
 use crate::transaction::maintenance;
-use crate::{finfo, transaction};
-use fencing_core::admission::MissingRule;
+use crate::{finfo, remote, transaction};
+use fencing_core::admission::{MissingRule, Rejection};
+use fencing_core::epoch::Blocked;
 use fencing_core::{Code, Error};
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
 
@@ -177,7 +179,7 @@ unsafe fn statement_of<'a>(
             // Rows that a subscription applies were fenced where they come from. What a trigger
             // makes of them here was not.
             let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
-            statement = Statement::install(flinfo, guard, applied || mutant::without(kind));
+            statement = Statement::install(flinfo, relation.oid(), guard, applied || mutant::without(kind));
         }
         Ok(&mut *statement)
     }
@@ -215,6 +217,15 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         // SAFETY: the caller's: the call's data.
         return unsafe { ruling.settle(data, statement) }.map(drop);
     }
+    // It names no lease; but while nothing is admitted, it isn't either.
+    let enforce = !guard.definition.observe;
+    if let Some(coordinator) = &guard.definition.coordinator {
+        remote::require_open(coordinator, enforce)?;
+    } else if let Some(why) = closed(statement.table, enforce) {
+        // SAFETY: the call's relation is open.
+        let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
+        return Err(explained(why, with_history(why, why.error("", Some(&table)), None), statement));
+    }
     if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
         return Ok(());
     }
@@ -231,9 +242,24 @@ pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>
     let admit = mutant::without("missing");
     Question {
         namespace: &definition.namespace,
+        table: statement.table,
         key,
         inline,
         on_missing: if admit { MissingRule::Admit } else { definition.on_missing },
         strictness: if definition.observe { Strictness::Observe } else { Strictness::Enforce },
     }
+}
+
+/// The error of a rejected write, with what to do about it.
+pub fn explained(why: Rejection, error: Error, statement: &Statement) -> Error {
+    match why {
+        Rejection::Blocked(next) => error.hint(unblocking(next, statement.table)),
+        _ => error,
+    }
+}
+
+/// What unblocks a table: of a tree, the highest that is blocked.
+fn unblocking(next: Blocked, table: Oid) -> String {
+    let table = installation::blocked(table).map_or(table, |(_, highest)| highest);
+    format!("SELECT {}({}) is next.", next.function(), quote_literal(&quoted_name(table)))
 }

@@ -28,6 +28,8 @@ pub struct Oids {
     pub request_pkey: Oid,
     pub epoch: Oid,
     pub epoch_pkey: Oid,
+    pub installation: Oid,
+    pub installation_pkey: Oid,
     pub clean_start: Oid,
     pub event: Oid,
     pub event_kind_idx: Oid,
@@ -180,6 +182,8 @@ fn look_up() -> Oids {
         request_pkey: relation(c"request_pkey"),
         epoch,
         epoch_pkey: relation(c"epoch_pkey"),
+        installation: relation(c"installation"),
+        installation_pkey: relation(c"installation_pkey"),
         clean_start: relation(c"clean_start"),
         event: relation(c"event"),
         event_kind_idx: relation(c"event_kind_idx"),
@@ -207,11 +211,13 @@ pub fn lock_for_exit() -> bool {
         // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
         unsafe {
             let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
-            [c"lease", c"term", c"protocol"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
+            [c"lease", c"term", c"epoch", c"installation", c"protocol"]
+                .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
         }
     };
     let relations = find();
-    let modes = [pg_sys::RowExclusiveLock, pg_sys::RowExclusiveLock, pg_sys::AccessShareLock];
+    let (write, read) = (pg_sys::RowExclusiveLock, pg_sys::AccessShareLock);
+    let modes = [write, write, read, read, read];
     let lock = |(oid, mode): (&Oid, u32)| {
         // SAFETY: locks a relation, or one that is gone: as told by looking again.
         unsafe { pg_sys::ConditionalLockRelationOid(*oid, mode as i32) }

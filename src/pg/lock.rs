@@ -72,6 +72,20 @@ impl Tag {
         })
     }
 
+    /// The gate, for who shuts it: [`Mode::Exclusive`], which also keeps out who writes any lease's row
+    /// ([`Mode::Intent`]).
+    pub fn gate() -> Tag {
+        Tag(LOCKTAG {
+            // SAFETY: a static of this backend.
+            locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+            locktag_field2: gate_relation().to_u32(),
+            locktag_field3: 0,
+            locktag_field4: 0,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+        })
+    }
+
     /// The fence of a lease, whether or not the lease exists yet.
     pub fn fence(lease_hash: u64) -> Tag {
         Tag::new(Kind::Fence, lease_hash)
@@ -252,18 +266,8 @@ const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
 /// Passes the gate: waits out an epoch transition, and keeps the next one out until this
 /// transaction ends. Brings word of every change that was committed before.
 pub fn enter_gate() {
-    let tag = LOCKTAG {
-        // SAFETY: a static of this backend.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: gate_relation().to_u32(),
-        locktag_field3: 0,
-        locktag_field4: 0,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
-        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    };
     // As LockRelationOid does; which brings no word where the transaction holds the lock already.
-    // SAFETY: a lock of an existing relation.
-    owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&tag, GATE_SHARED, false, false) });
+    Tag::gate().lock(Mode::Reference);
     extension::catch_up();
 }
 
@@ -272,6 +276,16 @@ pub fn try_enter_gate() -> bool {
     let relation = gate_relation();
     // SAFETY: as `enter_gate`.
     owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, GATE_SHARED) })
+}
+
+/// Whether leases' rows may be written at once: nobody has shut the gate, or waits to. Nobody will then
+/// until this transaction ends.
+pub fn try_write_leases() -> bool {
+    let relation = gate_relation();
+    let mode = Mode::Intent.lockmode();
+    // SAFETY: as `enter_gate`; the lock that writing a row takes anyway.
+    super::mutant::without("renew_gate")
+        || owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode) })
 }
 
 /// Undoes one `try_enter_gate`.

@@ -73,6 +73,18 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     Ok((verdict, subject))
 }
 
+/// Refuses where nothing at all is admitted under a coordinator's tokens.
+pub fn require_open(coordinator: &str, enforce: bool) -> Result<(), Error> {
+    if enforce {
+        remote::enter(coordinator);
+    }
+    let coordinator = coordinator::require(coordinator)?;
+    match claim(coordinator.source(), Presented::Nothing, MissingRule::Admit, None) {
+        Err(Verdict::Rejected(why)) => Err(Subject::new(coordinator, RemoteId::new("", "", b"")).error(why, None)),
+        _ => Ok(()),
+    }
+}
+
 /// The verdict on a token; `enforce` says how long to wait for the fence, none that nothing is held.
 pub fn decide(
     lease: &RemoteId,

@@ -9,7 +9,7 @@ mod register;
 mod seal;
 mod uses;
 
-pub use check::{Question, Subject, check};
+pub use check::{Question, Subject, check, require_open};
 pub use register::{hold_coordinator, require_authority};
 
 use crate::pg::entry::{BIGINT, INTERVAL, TEXT, UUID};

@@ -1,13 +1,15 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use super::installation;
 use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Row, Table};
-use crate::pg::value::Value;
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
 use crate::pg::{mutant, sequence, server};
-use fencing_core::epoch::Coordinator;
+use fencing_core::epoch::{Coordinator, State};
+use fencing_core::lease::{EndReason, Record};
 use fencing_core::lineage::{Lineage, differences};
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
@@ -26,6 +28,7 @@ pub struct NewEpoch<'a> {
 
 /// An epoch that was opened.
 pub struct Recorded {
+    row: Row,
     /// Its number.
     pub epoch: i64,
     /// Its random identity, a uuid.
@@ -34,30 +37,36 @@ pub struct Recorded {
     pub opened_at: Instant,
     /// The server that it was opened on.
     pub lineage: Lineage,
-    /// `open`, or why it isn't.
-    pub state: String,
+    /// Whether it is open.
+    pub state: State,
     /// The sequence's last number before it.
     pub after_seq: i64,
+    /// Since when it admits nothing.
+    pub closed_at: Option<Instant>,
+    /// The server that closed it, as [`Lineage::identity`] names it.
+    closing_on: Vec<u8>,
 }
 
 /// The coordinator's state, as long as nothing of what it was found by has changed.
 #[derive(Clone, Copy)]
-struct Cached {
+struct Known {
     /// The configuration.
     version: u64,
-    state: Option<Coordinator>,
+    coordinator: Coordinator,
+    /// Whether a guarded table is blocked since the epoch was opened.
+    any_blocked: bool,
     /// `fencing.on_unclean_start`, where the state depends on that.
     policy: Option<OnUncleanStart>,
 }
 
-static CACHE: BackendCell<Cached> = Backend::new(Cell::new(Cached { version: 0, state: None, policy: None }));
+static CACHE: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
 
 /// The latest epoch, if any was ever opened.
 pub fn latest() -> Option<Recorded> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(|row| from_row(&row))
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
 }
 
-fn from_row(row: &Row) -> Recorded {
+fn from_row(row: Row) -> Recorded {
     Recorded {
         epoch: row.bigint(1),
         identity: row.raw(2).unwrap_or(Datum::null()),
@@ -69,8 +78,11 @@ fn from_row(row: &Row) -> Recorded {
             fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
             lsn: row.bigint(10) as u64,
         },
-        state: String::from_utf8_lossy(&row.text(11)).into_owned(),
+        state: row.with_text(11, State::parse),
         after_seq: row.bigint(12),
+        closed_at: row.bigint_or_null(13),
+        closing_on: row.text(14),
+        row,
     }
 }
 
@@ -79,34 +91,61 @@ pub fn last() -> Option<i64> {
     latest().map(|recorded| recorded.epoch)
 }
 
+/// Since when the epoch of that number admits nothing.
+pub fn closed_at(number: i64) -> Option<Instant> {
+    let table = Table::open(oids().epoch, Access::Read);
+    let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take()));
+    row.and_then(|row| from_row(row).closed_at)
+}
+
+impl Recorded {
+    /// Whether a transition from it has begun on that very server.
+    pub fn is_closing_on(&self, server: &Lineage) -> bool {
+        self.state == State::Closing && self.closing_on == server.identity().as_bytes()
+    }
+}
+
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
 /// Whoever acts on it has passed the gate, which brings word of every change.
 pub fn coordinator() -> Option<Coordinator> {
+    known().map(|known| known.coordinator)
+}
+
+/// The same for guards, to which none is as good as closed; and whether any guarded table is blocked.
+pub fn admission() -> (Coordinator, bool) {
+    known().map_or((Coordinator::Closed, false), |known| (known.coordinator, known.any_blocked))
+}
+
+fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let cached = CACHE.get();
-    if cached.version == version
-        && cached.state.is_some()
-        && cached.policy.is_none_or(|policy| policy == unclean::policy())
-    {
-        return cached.state;
+    match CACHE.get() {
+        Some(known) if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) => {
+            Some(known)
+        }
+        _ => find(version),
     }
-    find(version)
 }
 
 #[cold]
-fn find(version: u64) -> Option<Coordinator> {
+fn find(version: u64) -> Option<Known> {
     let recorded = latest()?;
-    let open = if recorded.state == "open" { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+    let open = if recorded.state == State::Open { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+    let known = Known { version, coordinator: open, any_blocked: installation::any(), policy: None };
     // Which server this will be is open until recovery has ended, which a session may outlive.
     if server::in_recovery() {
-        return Some(open);
+        return Some(known);
     }
-    let same = differences(&recorded.lineage, &server::lineage()).is_empty() || mutant::without("lineage");
-    let state = if same && !unclean::closes() { open } else { Coordinator::LineageChanged };
-    CACHE.set(Cached { version, state: Some(state), policy: unclean::policy_in_use() });
-    Some(state)
+    let here = server::lineage();
+    // Once a transition has begun here, that is what is to be ended.
+    let same = recorded.is_closing_on(&here)
+        || differences(&recorded.lineage, &here).is_empty() && !unclean::closes()
+        || mutant::without("lineage");
+    let coordinator = if same { open } else { Coordinator::LineageChanged };
+    let known = Known { coordinator, policy: unclean::policy_in_use(), ..known };
+    CACHE.set(Some(known));
+    Some(known)
 }
 
 /// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
@@ -115,6 +154,46 @@ pub fn open_number() -> i64 {
         Some(Coordinator::Open(open)) => open,
         _ => 0,
     }
+}
+
+/// The epoch that a lease's term is to be of, `None` where a transition has ended every term. Where it is
+/// the lineage that has changed, its own: it may yet be good.
+pub fn governing(record: &Record) -> Option<i64> {
+    match coordinator() {
+        Some(Coordinator::Open(open)) => Some(open),
+        Some(Coordinator::Closed) => None,
+        Some(Coordinator::LineageChanged) | None => Some(record.token.epoch()),
+    }
+}
+
+/// Whether a lease's term is void: of another epoch than the open one, or of one that is closing.
+pub fn is_void(record: &Record) -> bool {
+    governing(record) != Some(record.token.epoch())
+}
+
+/// How and when a term ended that is void; `None` for any other. `governing` is the epoch that it would
+/// have to be of.
+pub fn void_end(record: &Record, governing: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
+    let number = record.token.epoch();
+    (governing != Some(number)).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
+}
+
+/// Stops admitting in the epoch; again, where it was stopped on another server.
+pub fn begin_closing(epoch: &Recorded, at: Instant, on: &Lineage) -> Written {
+    let (closed_at, on) = (epoch.closed_at.unwrap_or(at), on.identity());
+    let state = State::Closing.as_str().as_bytes();
+    change(epoch, &[(11, Value::Text(state)), (13, Value::Time(closed_at)), (14, Value::Text(on.as_bytes()))])
+}
+
+/// Notes that the next epoch is opened.
+pub fn close(epoch: &Recorded) -> Written {
+    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
+}
+
+fn change(epoch: &Recorded, changes: &[(usize, Value)]) -> Written {
+    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
+    extension::announce_change(oids().epoch);
+    written
 }
 
 /// Opens an epoch.
@@ -130,8 +209,10 @@ pub fn insert(new: &NewEpoch) {
         Value::Oid(Oid::from(new.lineage.database)),
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
-        Value::Text(b"open"),
+        Value::Text(State::Open.as_str().as_bytes()),
         Value::BigInt(sequence::last_drawn(oids().term_seq)),
+        Value::Null,
+        Value::Null,
     ]);
     extension::announce_change(oids().epoch);
 }

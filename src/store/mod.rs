@@ -6,6 +6,7 @@ pub mod epoch;
 pub mod event;
 pub mod fence;
 pub mod guarded;
+pub mod installation;
 pub mod lease;
 pub mod namespace;
 mod places;

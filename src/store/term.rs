@@ -81,6 +81,12 @@ impl Reader {
     }
 }
 
+/// The highest token of any term.
+pub fn highest() -> Option<Token> {
+    let row = Table::open(oids().term, Access::Read).last(oids().term_pkey, &Latest::take());
+    row.map(|row| token(row.bigint(1)))
+}
+
 /// The leases that these tokens were issued for; `None` for one that never was. The more there are,
 /// the more it pays that they are in order.
 pub fn leases_of(tokens: &[i64]) -> Vec<Option<LeaseId>> {
@@ -118,7 +124,10 @@ fn from_row(row: Row) -> Term {
     let record = lease::Term {
         token: token(row.bigint(1)),
         ended: EndReason::parse(&String::from_utf8_lossy(&row.text(14))),
-        superseded: row.raw(17).is_some(),
+        // Its epoch, where that has ended first, is what ended it.
+        superseded: row
+            .raw(17)
+            .is_some_and(|next| Token::epoch_of(next.value() as i64) == Token::epoch_of(row.bigint(1))),
     };
     Term { lease: LeaseId::new(row.int(2), &row.text(3)), record, role: row.oid(7), expires_at: row.bigint(12), row }
 }

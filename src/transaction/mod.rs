@@ -28,6 +28,8 @@ pub struct Transaction {
     pub remote: Remote,
     /// Whether the commit must be durable, whatever the session's setting.
     pub durable: bool,
+    /// Whether it is a step of an epoch transition: it must not be prepared.
+    pub epoch_step: bool,
 }
 
 impl Transaction {
@@ -38,6 +40,7 @@ impl Transaction {
             fences: Fences::EMPTY,
             remote: Remote::EMPTY,
             durable: false,
+            epoch_step: false,
         }
     }
 
@@ -99,6 +102,7 @@ pub fn ended() {
         t.fences.clear();
         t.remote.clear();
         t.durable = false;
+        t.epoch_step = false;
     });
 }
 

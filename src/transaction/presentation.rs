@@ -125,6 +125,11 @@ impl Presentation {
         self.only.map(|only| only.token).or_else(|| self.tokens.keys().min().copied())
     }
 
+    /// Every token presented, in whatever way.
+    pub fn all(&self) -> Vec<i64> {
+        self.tokens.keys().copied().chain(self.only.map(|only| only.token)).collect()
+    }
+
     /// Is this token presented for the whole transaction already?
     fn is_presented(&self, token: i64) -> bool {
         self.tokens.get(&token).is_some_and(|entry| entry.presented.is_some())
