@@ -42,12 +42,17 @@ pub fn define_settings() {
     unclean::define_settings();
 }
 
-/// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.
-pub fn require_authority(what: &str) -> Result<(), Error> {
+/// Whether the caller is a superuser or a member of `fencing.epoch_authority`.
+pub fn is_authority() -> bool {
     let user = role::outer_user();
     let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
     let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
-    if member || role::is_superuser(user) {
+    member || role::is_superuser(user)
+}
+
+/// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.
+pub fn require_authority(what: &str) -> Result<(), Error> {
+    if is_authority() {
         return Ok(());
     }
     Err(Error::new(Code::InsufficientPrivilege, format!("permission denied to {what}"))
