@@ -104,6 +104,13 @@ unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid)
             oids.term,
             oids.member,
             oids.request,
+            // Of these nothing is cached but the oids of their indexes, which REINDEX CONCURRENTLY changes.
+            oids.installation,
+            oids.event,
+            oids.guarded,
+            oids.remote_fence,
+            oids.remote_use,
+            oids.fence_floor,
         ]
         .contains(&relation)
     };

@@ -303,6 +303,11 @@ impl Table {
                 let oid = (*(*list).elements.add(i as usize)).oid_value;
                 let index = raw::index_open(oid, pg_sys::RowExclusiveLock as i32);
                 let info = raw::BuildIndexInfo(index);
+                // One that is being built concurrently, and has no pages yet.
+                if !(*info).ii_ReadyForInserts {
+                    raw::index_close(index, pg_sys::NoLock as i32);
+                    continue;
+                }
                 let (mut key, mut key_nulls) = EMPTY;
                 for n in 0..(*info).ii_NumIndexAttrs as usize {
                     let column = (*info).ii_IndexAttrNumbers[n] as usize - 1;
