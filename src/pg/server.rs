@@ -16,7 +16,7 @@ pub fn in_recovery() -> bool {
 static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(None));
 
 /// The running server. Looked at once a backend, the WAL's position apart: once recovery has ended
-/// nothing of it changes. Not to be asked before.
+/// nothing of it changes. Before, it has no timeline of its own yet, and is nothing to remember.
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
     let identity = known.unwrap_or_else(|| {
@@ -27,7 +27,9 @@ pub fn lineage() -> Lineage {
             fingerprint: fingerprint(),
             lsn: 0,
         };
-        LINEAGE.replace(Some(identity.clone()));
+        if !in_recovery() {
+            LINEAGE.replace(Some(identity.clone()));
+        }
         identity
     });
     Lineage { lsn: insert_lsn(), ..identity }
