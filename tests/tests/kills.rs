@@ -82,7 +82,7 @@ impl Worker<'_> {
     /// Goes on until the server is gone.
     fn work(&mut self, session: &mut Client) {
         let lost = |error: &Error| error.as_db_error().is_none_or(|e| e.code().code().starts_with("57P"));
-        let setting = if self.n % 2 == 0 { "off" } else { "on" };
+        let setting = if self.n.is_multiple_of(2) { "off" } else { "on" };
         let mut result = session.batch_execute(&format!("SET synchronous_commit = {setting}"));
         // A release that was answered but not yet written is lost with a crash: said again.
         if result.is_ok() {
