@@ -6,7 +6,7 @@ use crate::pg::extension::{configuration_version, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Table};
 use crate::pg::value::Value;
-use crate::pg::{catalog, server, session};
+use crate::pg::{catalog, mutant, server, session};
 use fencing_core::time::Instant;
 use std::cell::Cell;
 
@@ -71,7 +71,7 @@ fn look(version: u64) -> Known {
     let table = oids().clean_start;
     let row = Table::open(table, Access::Read).first(&Latest::take()).map(|row| row.bigint(1));
     let state = match row {
-        _ if !catalog::is_unlogged(table) => State::Logged,
+        _ if !catalog::is_unlogged(table) && !mutant::without("unlogged") => State::Logged,
         Some(_) => State::Clean,
         None => State::Unclean,
     };
