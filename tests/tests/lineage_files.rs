@@ -146,5 +146,6 @@ fn after_pg_resetwal() {
     run(cluster.tool("rm").arg(cluster.data().join("postmaster.pid")));
     run(cluster.program("pg_resetwal").arg("-f").arg("-D").arg(cluster.data()));
     cluster.start();
+    println!("{:?}", verdict(&mut cluster.connect()));
     past.is_opened_again(&cluster, "postgres");
 }
