@@ -282,7 +282,9 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
     if let Some(token) = answered {
         return Err(repeated(token, open, current.as_ref(), now));
     }
-    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, open, now) {
+    let open_or_own =
+        if mutant::without("void") { current.as_ref().map_or(open, |l| l.record.token.epoch()) } else { open };
+    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, open_or_own, now) {
         Grantability::Held { until } => Err(Attempt::Held { by: current.map(Holder::of), retry_after: until - now }),
         Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
         Grantability::Grantable => Ok(Grantable { open, current, now }),
