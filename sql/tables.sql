@@ -202,7 +202,7 @@ COMMENT ON COLUMN fencing.epoch.opened_by IS 'Role that opened it';
 COMMENT ON COLUMN fencing.epoch.system_identifier IS 'The cluster''s system identifier then';
 COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
-COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then, and after a slash the oid of this table, which a restored dump has anew';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
 COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
@@ -263,12 +263,93 @@ COMMENT ON COLUMN fencing.guarded.schema IS 'The table''s schema';
 COMMENT ON COLUMN fencing.guarded.name IS 'The table''s name';
 COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' arguments say it';
 
--- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly. Its row
--- comes with the first epoch, so that a restored dump has none.
+-- Coordinators elsewhere, and what this destination has accepted under their tokens.
+CREATE TABLE fencing.coordinator (
+    name              text COLLATE "C" NOT NULL,
+    kind              text COLLATE "C" NOT NULL,
+    identity          text NOT NULL,
+    state             text COLLATE "C" NOT NULL,
+    registered_at     timestamptz NOT NULL,
+    registered_by     oid NOT NULL,
+    epoch             bigint,
+    epoch_identity    uuid,
+    installed_at      timestamptz,
+    installed_by      oid,
+    system_identifier bigint,
+    timeline          bigint,
+    database          oid,
+    fingerprint       text,
+    lsn               pg_lsn,
+    CONSTRAINT coordinator_pkey PRIMARY KEY (name),
+    CONSTRAINT coordinator_kind CHECK (kind IN ('fencing', 'etcd', 'kubernetes', 'zookeeper', 'other')),
+    CONSTRAINT coordinator_state CHECK (state IN ('registered', 'installed', 'conflict', 'dropped'))
+);
+COMMENT ON TABLE fencing.coordinator IS 'Coordinators elsewhere whose tokens guards compare, each with the epoch that is installed here';
+COMMENT ON COLUMN fencing.coordinator.name IS 'Its name here: [a-z0-9][a-z0-9_.-]{0,62}';
+COMMENT ON COLUMN fencing.coordinator.kind IS 'fencing, etcd, kubernetes, zookeeper or other';
+COMMENT ON COLUMN fencing.coordinator.identity IS 'Which one it is, for people: such as etcd''s cluster id';
+COMMENT ON COLUMN fencing.coordinator.state IS 'registered (no epoch yet), installed, conflict (one epoch with two identities), or dropped: the number of its last epoch stays';
+COMMENT ON COLUMN fencing.coordinator.registered_at IS 'When it was registered';
+COMMENT ON COLUMN fencing.coordinator.registered_by IS 'Role that registered it';
+COMMENT ON COLUMN fencing.coordinator.epoch IS 'The epoch that was installed last; a lower one never is again';
+COMMENT ON COLUMN fencing.coordinator.epoch_identity IS 'Its identity: the same number with another identity is another epoch';
+COMMENT ON COLUMN fencing.coordinator.installed_at IS 'When it was installed, by the server''s clock';
+COMMENT ON COLUMN fencing.coordinator.installed_by IS 'Role that installed it';
+COMMENT ON COLUMN fencing.coordinator.system_identifier IS 'The cluster''s system identifier then';
+COMMENT ON COLUMN fencing.coordinator.timeline IS 'The WAL timeline then';
+COMMENT ON COLUMN fencing.coordinator.database IS 'The database''s oid then';
+COMMENT ON COLUMN fencing.coordinator.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.coordinator.lsn IS 'The WAL position then';
+
+CREATE TABLE fencing.remote_fence (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    advanced_by xid8 NOT NULL,
+    advanced_at timestamptz NOT NULL,
+    CONSTRAINT remote_fence_pkey PRIMARY KEY (coordinator, namespace, key)
+) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE fencing.remote_fence IS
+    'The highest token accepted per lease of a coordinator elsewhere. Changed only under the exclusive fence lock';
+COMMENT ON COLUMN fencing.remote_fence.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.remote_fence.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.remote_fence.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.remote_fence.token IS 'Highest accepted token';
+COMMENT ON COLUMN fencing.remote_fence.advanced_by IS 'Transaction that advanced it';
+COMMENT ON COLUMN fencing.remote_fence.advanced_at IS 'When';
+
+-- Apart from the fence: nobody waits for it, nothing is decided by it but what a purge may forget.
+CREATE TABLE fencing.remote_use (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    used_at     timestamptz NOT NULL,
+    CONSTRAINT remote_use_pkey PRIMARY KEY (coordinator, namespace, key)
+) WITH (fillfactor = 70);
+COMMENT ON TABLE fencing.remote_use IS 'When the fence of a lease of a coordinator elsewhere was last used: recorded once an hour';
+COMMENT ON COLUMN fencing.remote_use.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.remote_use.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.remote_use.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.remote_use.used_at IS 'A time at which it was used';
+
+CREATE TABLE fencing.fence_floor (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    CONSTRAINT fence_floor_pkey PRIMARY KEY (coordinator, namespace)
+);
+COMMENT ON TABLE fencing.fence_floor IS 'What stands for the purged fences of a namespace: a lease without a fence takes no token below it';
+COMMENT ON COLUMN fencing.fence_floor.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.fence_floor.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.fence_floor.token IS 'The highest token of a fence that was purged';
+
+-- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash, and which no dump has: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
+    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
+INSERT INTO fencing.clean_start VALUES ('-infinity');
 
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';
@@ -296,6 +377,10 @@ SELECT pg_catalog.pg_extension_config_dump('fencing.term_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.guarded', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.coordinator', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.remote_fence', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.remote_use', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.fence_floor', '');
 
 -- Refusal. INSERT stays free: that is how a dump is restored.
 CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger

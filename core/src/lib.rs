@@ -14,6 +14,7 @@ pub mod key;
 pub mod lease;
 pub mod lineage;
 pub mod name;
+pub mod remote;
 pub mod states;
 pub mod time;
 pub mod token;

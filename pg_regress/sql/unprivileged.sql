@@ -7,6 +7,7 @@
 
 SELECT try($$SELECT fencing.create_namespace('jobs', ttl => '1 h')$$);
 SELECT take('a');
+SELECT try($$SELECT fencing.register_coordinator('etcd', 'etcd', 'c')$$);
 CREATE TABLE doc (body text);
 SELECT try($$SELECT fencing.protect('doc', 'jobs', 'a')$$);
 CREATE ROLE regress_nobody;
@@ -23,7 +24,9 @@ INSERT INTO call (name, statement) VALUES
     ('begin_epoch_transition', $$SELECT fencing.begin_epoch_transition('mine')$$),
     ('blockers', $$SELECT fencing.blockers('jobs', 'a')$$),
     ('check_token', 'SELECT fencing.check_token({a})'),
+    ('coordinators', 'SELECT fencing.coordinators()'),
     ('create_namespace', $$SELECT fencing.create_namespace('mine')$$),
+    ('drop_coordinator', $$SELECT fencing.drop_coordinator('etcd')$$),
     ('drop_lease', $$SELECT fencing.drop_lease('jobs', 'a')$$),
     ('drop_namespace', $$SELECT fencing.drop_namespace('jobs')$$),
     ('enforcement_gaps', 'SELECT fencing.enforcement_gaps()'),
@@ -43,10 +46,12 @@ INSERT INTO call (name, statement) VALUES
     ('guard_triggers', 'SELECT fencing.guard_triggers()'),
     ('guard_truncate', 'CREATE TABLE own (id int); CREATE TRIGGER t BEFORE TRUNCATE ON own EXECUTE FUNCTION fencing.guard_truncate()'),
     ('inspect', $$SELECT fencing.inspect('jobs', 'a')$$),
+    ('install_epoch', $$SELECT fencing.install_epoch('etcd', 1, '00000000-0000-4000-8000-000000000001')$$),
     ('install_local', $$SELECT fencing.install_local('doc')$$),
     ('keep_guard', $$SELECT fencing.keep_guard('doc'::regclass)$$),
     ('key_of', 'SELECT fencing.key_of(1)'),
     ('maintain', $$SELECT fencing.maintain('mine')$$),
+    ('lineage', 'SELECT verdict FROM fencing.lineage()'),
     ('make_token', 'SELECT fencing.make_token(1, 1)'),
     ('note_proof', $$SELECT fencing.note_proof('doc', true)$$),
     ('open_epoch', $$SELECT fencing.open_epoch('mine')$$),
@@ -60,10 +65,12 @@ INSERT INTO call (name, statement) VALUES
     ('prove_guard', $$SELECT fencing.prove_guard('doc')$$),
     ('prove_installed', $$SELECT fencing.prove_installed('doc')$$),
     ('prove_tables', $$SELECT fencing.prove_tables('doc')$$),
+    ('purge_fences', $$SELECT fencing.purge_fences('etcd', '0')$$),
     ('purge_leases', $$SELECT fencing.purge_leases('0')$$),
     ('qualified_name', $$SELECT fencing.qualified_name('doc'::regclass)$$),
     ('refuse_applied_row', 'CREATE TABLE own (id int); CREATE TRIGGER t BEFORE INSERT ON own FOR EACH ROW EXECUTE FUNCTION fencing.refuse_applied_row()'),
     ('refuse_direct_write', 'CREATE TABLE own (id int); CREATE TRIGGER t BEFORE INSERT ON own EXECUTE FUNCTION fencing.refuse_direct_write()'),
+    ('register_coordinator', $$SELECT fencing.register_coordinator('mine', 'etcd', 'mine')$$),
     ('release', 'SELECT fencing.release({a})'),
     ('renew', 'SELECT fencing.renew({a})'),
     ('renew_all', 'SELECT (fencing.renew_all(ARRAY[{a}])).status'),
@@ -73,6 +80,7 @@ INSERT INTO call (name, statement) VALUES
     ('revoke', $$SELECT fencing.revoke('jobs', 'a', 'mine')$$),
     ('revoke_namespace', $$SELECT fencing.revoke_namespace('jobs', 'regress_nobody', 'hold')$$),
     ('sample_insert', $$SELECT fencing.sample_insert('doc', 'doc', '{}')$$),
+    ('seal', $$SELECT fencing.seal('etcd', 'jobs', 'a', {a})$$),
     ('seq_of', 'SELECT fencing.seq_of({a})'),
     ('should_be_guarded', $$SELECT fencing.should_be_guarded('public', 'doc')$$),
     ('tables_to_prove', $$SELECT fencing.tables_to_prove('doc')$$),

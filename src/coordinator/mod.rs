@@ -22,6 +22,7 @@ use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
 use fencing_core::{Code, Error, name};
+pub use revoke::naming;
 use std::rc::Rc;
 pub use waiting::patience;
 

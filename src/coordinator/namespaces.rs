@@ -143,7 +143,9 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// A table whose guard names the namespace.
 fn guarded_table(namespace: &str) -> Option<String> {
-    let names = |arguments: &[String]| Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace);
+    let names = |arguments: &[String]| {
+        Definition::parse(arguments).is_ok_and(|d| d.coordinator.is_none() && d.namespace == namespace)
+    };
     let guards = catalog::triggers_calling(&extension::guard_functions());
     guards.iter().find(|trigger| names(&trigger.arguments)).map(|trigger| relation::quoted_name(trigger.table))
 }

@@ -11,7 +11,6 @@ pub mod unclean;
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
-use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
@@ -42,12 +41,17 @@ pub fn define_settings() {
     unclean::define_settings();
 }
 
-/// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.
-pub fn require_authority(what: &str) -> Result<(), Error> {
+/// Whether the caller is a superuser or a member of `fencing.epoch_authority`.
+pub fn is_authority() -> bool {
     let user = role::outer_user();
     let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
     let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
-    if member || role::is_superuser(user) {
+    member || role::is_superuser(user)
+}
+
+/// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.
+pub fn require_authority(what: &str) -> Result<(), Error> {
+    if is_authority() {
         return Ok(());
     }
     Err(Error::new(Code::InsufficientPrivilege, format!("permission denied to {what}"))
@@ -75,7 +79,6 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
-    clean_start::begin();
     transaction::with(|t| t.durable = true);
     Ok(())
 }

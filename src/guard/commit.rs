@@ -3,7 +3,7 @@
 use crate::pg::table::Access;
 use crate::pg::{clock, mutant, xact};
 use crate::store::{lease, term};
-use crate::transaction::{self, fences, stale};
+use crate::transaction::{self, fences, remote, stale};
 use fencing_core::admission::ended_before_commit;
 use fencing_core::{Code, Error};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -24,7 +24,7 @@ pub fn define_settings() {
 
 /// Whether there is anything to do before commit.
 pub fn has_work() -> bool {
-    transaction::with(|t| t.durable || t.fences.any_held() || t.stale.is_presented())
+    transaction::with(|t| t.durable || t.fences.any_held() || t.remote.any_held() || t.stale.is_presented())
 }
 
 /// Checks every term that this transaction wrote under once more; makes an acquisition durable.
@@ -40,7 +40,7 @@ pub fn before_commit() -> Result<(), Error> {
 /// As [`before_commit`], and refuses to prepare what must not wait for a second phase.
 pub fn before_prepare() -> Result<(), Error> {
     stale::require_rolled_back()?;
-    let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held()));
+    let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held() || t.remote.any_held()));
     if transaction::with(|t| t.epoch_step) {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that changes an epoch")
             .detail("Prepared, it would keep every writer and every acquire out until it is committed or rolled back.")
@@ -66,6 +66,9 @@ pub fn before_prepare() -> Result<(), Error> {
 fn recheck() -> Result<(), Error> {
     if mutant::without("recheck") {
         return Ok(());
+    }
+    if transaction::with(|t| t.remote.any_held()) {
+        remote::require_locks()?;
     }
     fences::each_accepted(|id, accepted| {
         fences::require_lock(id)?;

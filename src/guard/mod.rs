@@ -12,11 +12,13 @@ mod protect;
 mod record;
 mod resolve;
 mod row;
+mod ruling;
 mod statement;
 mod trees;
 mod trigger;
 mod watch;
 
+pub use check::Strictness;
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
 pub use trees::{Tree, require_whole, tree, trees};
 
@@ -120,11 +122,11 @@ fn show(arguments: &[String]) -> Answer<'static> {
         columns,
         optional(&d.token_column),
         optional(&d.present_column),
-        text("lease"),
+        text(if d.coordinator.is_some() { "destination" } else { "lease" }),
         text(if d.on_missing == MissingRule::Admit { "admit" } else { "reject" }),
         text(if d.observe { "observe" } else { "enforce" }),
         text(if d.statement_level { "statement" } else { "row" }),
-        Value::Null,
+        optional(&d.coordinator),
     ])
 }
 

@@ -15,14 +15,15 @@ pub struct Tree {
     pub tables: Vec<Oid>,
 }
 
-/// Every guarded table whose guard rejects what this database's own leases don't allow.
+/// Every guarded table whose guard rejects what this database's own leases don't allow; epochs of a
+/// coordinator elsewhere are another matter.
 pub fn trees() -> Vec<Tree> {
     let triggers = attach::all();
     let mut roots: Vec<_> = triggers.iter().filter_map(|trigger| attach::root(&triggers, trigger.table)).collect();
     roots.sort_unstable_by_key(|root| root.to_u32());
     roots.dedup();
     // What cannot be read lets nothing pass, whatever the epoch.
-    let enforces = |root: &Oid| attach::own(&triggers, *root).is_none_or(|definition| !definition.observe);
+    let enforces = |root: &Oid| attach::own(&triggers, *root).is_none_or(|d| !d.observe && d.coordinator.is_none());
     roots.into_iter().filter(enforces).map(below).collect()
 }
 

@@ -36,6 +36,14 @@ pub struct Oids {
     pub event_id_seq: Oid,
     pub guarded: Oid,
     pub guarded_pkey: Oid,
+    pub coordinator: Oid,
+    pub coordinator_pkey: Oid,
+    pub remote_fence: Oid,
+    pub remote_fence_pkey: Oid,
+    pub remote_use: Oid,
+    pub remote_use_pkey: Oid,
+    pub fence_floor: Oid,
+    pub fence_floor_pkey: Oid,
     pub protocol: Oid,
     pub term_seq: Oid,
     pub guard_row: Oid,
@@ -86,8 +94,18 @@ pub fn watch_relations() {
 unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
     RELATIONS.set(RELATIONS.get() + 1);
     let ours = |oids: Oids| {
-        [oids.namespace, oids.epoch, oids.clean_start, oids.lease, oids.fence, oids.term, oids.member, oids.request]
-            .contains(&relation)
+        [
+            oids.namespace,
+            oids.coordinator,
+            oids.epoch,
+            oids.clean_start,
+            oids.lease,
+            oids.fence,
+            oids.term,
+            oids.member,
+            oids.request,
+        ]
+        .contains(&relation)
     };
     // Without the oids, any message may be about one of them.
     if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
@@ -172,6 +190,14 @@ fn look_up() -> Oids {
         event_id_seq: relation(c"event_id_seq"),
         guarded: relation(c"guarded"),
         guarded_pkey: relation(c"guarded_pkey"),
+        coordinator: relation(c"coordinator"),
+        coordinator_pkey: relation(c"coordinator_pkey"),
+        remote_fence: relation(c"remote_fence"),
+        remote_fence_pkey: relation(c"remote_fence_pkey"),
+        remote_use: relation(c"remote_use"),
+        remote_use_pkey: relation(c"remote_use_pkey"),
+        fence_floor: relation(c"fence_floor"),
+        fence_floor_pkey: relation(c"fence_floor_pkey"),
         protocol: relation(c"protocol"),
         term_seq: relation(c"term_seq"),
         owner: super::catalog::owner_of(epoch),

@@ -7,6 +7,8 @@
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
 //! | issue     | whoever draws a number, while it does | whoever moves the sequence on |
+//! | remote fence | writers under one token of a lease of a coordinator elsewhere | the write or `seal` that advances it |
+//! | coordinator | every writer under its tokens (as a reference) | its registration, `install_epoch`, its drop |
 //! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
@@ -25,6 +27,8 @@ enum Kind {
     Heartbeat = 19503,
     Turn = 19504,
     Issue = 19505,
+    RemoteFence = 19506,
+    Coordinator = 19507,
 }
 
 /// A lock's name.
@@ -101,6 +105,16 @@ impl Tag {
     /// for, unless it is for the sequence itself.
     pub fn issue() -> Tag {
         Tag::new(Kind::Issue, 0)
+    }
+
+    /// The fence of a lease of a coordinator elsewhere.
+    pub fn remote_fence(lease_hash: u64) -> Tag {
+        Tag::new(Kind::RemoteFence, lease_hash)
+    }
+
+    /// A coordinator elsewhere, with its epoch.
+    pub fn coordinator(name: &str) -> Tag {
+        Tag::new(Kind::Coordinator, fencing_core::hash::remote_hash(name, "", b""))
     }
 
     /// The lock of a whole namespace.

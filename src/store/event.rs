@@ -5,7 +5,7 @@ use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Table};
 use crate::pg::value::{Key, Value};
-use crate::pg::{clock, entry, role, sequence, text, xact};
+use crate::pg::{clock, entry, mutant, role, sequence, text, xact};
 use fencing_core::time::Instant;
 use fencing_core::{Code, Error, Token, json};
 use pgrx::pg_sys::Datum;
@@ -43,7 +43,9 @@ fn in_this_transaction(table: &Table, row: &[Value]) {
 /// crashes.
 pub fn record_at_once(event: &Event) {
     insert(event, detail_of(event), false, Table::insert_at_once);
-    xact::flush_own_wal();
+    if !mutant::without("flush_what_stays") {
+        xact::flush_own_wal();
+    }
 }
 
 /// Whether there is an event of that kind on this token or a higher one, not from before `since`.

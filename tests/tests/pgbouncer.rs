@@ -56,6 +56,7 @@ const API: &[(&str, &str, &str)] = &[
     ("prove_epoch", "SELECT verdict FROM fencing.prove_epoch('t')", "rejected"),
     ("resume", "SELECT fencing.resume('t')", ""),
     ("advance_epoch", "SELECT fencing.advance_epoch('a test') > 0", "t"),
+    ("lineage", "SELECT verdict FROM fencing.lineage()", "same"),
 ];
 
 /// What is called by the extension itself alone.
