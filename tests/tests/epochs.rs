@@ -106,7 +106,8 @@ fn whoever_is_in_the_way_is_named_and_goes_on() {
     let token = writer.acquire("a", "x").granted();
     writer.run("SET application_name = 'worker'; SET fencing.allow_prepare = on");
     let begin = format!("BEGIN; SELECT fencing.present({token}); INSERT INTO t VALUES ('x')");
-    writer.run(&format!("{begin}; PREPARE TRANSACTION 'a gid'"));
+    writer.run(&begin);
+    writer.run("PREPARE TRANSACTION 'a gid'");
     writer.run(&begin);
     let pid: i32 = writer.get("SELECT pg_backend_pid()");
     let mut operator = cluster.connect();
@@ -125,7 +126,8 @@ fn whoever_is_in_the_way_is_named_and_goes_on() {
         }
     }
     operator.run("RESET lock_timeout");
-    writer.run("INSERT INTO t VALUES ('y'); COMMIT; COMMIT PREPARED 'a gid'");
+    writer.run("INSERT INTO t VALUES ('y'); COMMIT");
+    writer.run("COMMIT PREPARED 'a gid'");
     operator.run("SELECT fencing.advance_epoch('x')");
     assert_eq!(writer.get::<i64>("SELECT count(*) FROM t"), 3);
     assert_eq!(write(&mut writer, "t", token), "LF005");
