@@ -42,6 +42,7 @@ SELECT write(NULL, $$INSERT INTO open VALUES ('a', 'closing')$$);
 SELECT write(NULL, $$TRUNCATE open$$);
 SELECT write(NULL, $$TRUNCATE doc$$);
 SELECT try('SELECT fencing.assert_current({old})');
+SELECT verdict FROM fencing.lineage();
 -- No step of what comes later.
 SELECT try($$SELECT fencing.install_local('doc')$$), try($$SELECT * FROM fencing.prove_epoch('doc')$$), try($$SELECT fencing.resume('doc')$$);
 
@@ -54,6 +55,8 @@ SELECT relation, epoch = :opened, state FROM fencing.installation ORDER BY relat
 SELECT take('new');
 SELECT fencing.check_token(token('old')), fencing.check_token(token('new'));
 SELECT try('SELECT fencing.assert_current({new})');
+
+SELECT verdict FROM fencing.lineage();
 
 -- Every guarded table is blocked, however it is written to, and says what is next.
 SELECT write('new', $$INSERT INTO doc VALUES ('a', 'blocked')$$);
@@ -137,6 +140,7 @@ SELECT verdict FROM fencing.prove_epoch('open');
 SELECT fencing.resume('bulk'), fencing.resume('open');
 SELECT write(NULL, $$INSERT INTO open VALUES ('a', 'resumed')$$);
 SELECT count(*) FROM fencing.installation;
+SELECT verdict FROM fencing.lineage();
 
 -- advance_epoch ends a transition that was begun step by step, and blocks nothing.
 SELECT fencing.begin_epoch_transition('half') = :opened;

@@ -13,7 +13,7 @@ use crate::store::event::{self, Event};
 use crate::store::{clean_start, lease, namespace, term};
 use fencing_core::epoch::{State, first_seq, may_open, next_epoch, stride};
 use fencing_core::json;
-use fencing_core::lineage::{Lineage, Lsn};
+use fencing_core::lineage::Lineage;
 use fencing_core::time::{Instant, coordinator_time};
 use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, name};
@@ -111,7 +111,11 @@ fn stop(epoch: &Recorded, here: &Lineage, reason: &str) -> Result<(), Error> {
 
 /// The last state of the epoch, as evidence.
 fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
-    let (recorded, actual) = (describe(&epoch.lineage), describe(here));
+    let lineage = |lineage: &Lineage| {
+        let parts = lineage.parts();
+        json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
+    };
+    let (recorded, actual) = (lineage(&epoch.lineage), lineage(here));
     let highest = term::highest().map_or_else(String::new, |token| token.to_bigint().to_string());
     let last = sequence::last_drawn(extension::oids().term_seq).to_string();
     let held = lease::count_held(epoch.epoch).to_string();
@@ -128,16 +132,6 @@ fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
     members.extend([("recorded", recorded.as_str()), ("actual", actual.as_str())]);
     let event = Event { kind: "epoch_transition", lease: None, token: None, detail: &[] };
     event::record_with(&event, &json::nested(&members));
-}
-
-fn describe(lineage: &Lineage) -> String {
-    json::object(&[
-        ("system_identifier", &lineage.system_identifier.to_string()),
-        ("timeline", &lineage.timeline.to_string()),
-        ("database", &lineage.database.to_string()),
-        ("fingerprint", &lineage.fingerprint),
-        ("lsn", &Lsn(lineage.lsn).to_string()),
-    ])
 }
 
 /// Opens the epoch that follows `previous`, which is closing. Every older term is void from then on,

@@ -87,7 +87,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         extension::catch_up();
     }
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
-    let (coordinator, any_blocked) = epoch::admission();
+    let (mut coordinator, any_blocked) = epoch::admission();
     let subject = Subject::new(question.namespace, question.key)?;
     let (nothing, stale, older_epoch) =
         transaction::with(|t| (t.presents_nothing(), t.stale.is_presented(), t.stale.is_of_older_epoch()));
@@ -110,6 +110,11 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         }
         let latest = Latest::read(&subject.lease, question.strictness);
         let fence = latest.as_ref().map(|latest| latest.token);
+        if mutant::without("epoch")
+            && let Some(latest) = &latest
+        {
+            coordinator = Coordinator::Open(latest.token.epoch());
+        }
         let proof = if older_epoch { Claim::of_older_epoch } else { Claim::superseded };
         match proof(fence, coordinator).filter(|_| stale) {
             Some((claim, fence)) => (Presented::Own(claim), Some(fence)),

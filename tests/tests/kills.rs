@@ -74,6 +74,11 @@ struct Worker<'a> {
 }
 
 impl Worker<'_> {
+    /// Whether its commits don't wait for their WAL.
+    fn is_lazy(&self) -> bool {
+        self.n & 1 == 0
+    }
+
     fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
@@ -82,7 +87,7 @@ impl Worker<'_> {
     /// Goes on until the server is gone.
     fn work(&mut self, session: &mut Client) {
         let lost = |error: &Error| error.as_db_error().is_none_or(|e| e.code().code().starts_with("57P"));
-        let setting = if self.n % 2 == 0 { "off" } else { "on" };
+        let setting = if self.is_lazy() { "off" } else { "on" };
         let mut result = session.batch_execute(&format!("SET synchronous_commit = {setting}"));
         // A release that was answered but not yet written is lost with a crash: said again.
         if result.is_ok() {
@@ -181,9 +186,9 @@ impl Worker<'_> {
         match written {
             Ok(_) => {
                 assert!(!followed, "client {}: {token} wrote {key} after its successor was known", self.n);
-                match self.n % 2 {
-                    0 => told.lazy_rows += 1,
-                    _ => told.rows.push((id, token)),
+                match self.is_lazy() {
+                    true => told.lazy_rows += 1,
+                    false => told.rows.push((id, token)),
                 }
                 Ok(())
             }

@@ -78,3 +78,26 @@ fn one_after_the_other() {
     past.is_untouched(&second, token);
     assert_eq!(verdict(&mut third.connect()), ["same"]);
 }
+
+/// A write that was prepared before is part of what the copy has: it is named, and to be ended, before
+/// an epoch is opened, and none of its kind comes after.
+#[test]
+fn with_a_prepared_transaction() {
+    let (mut cluster, past) = original(&["fencing.allow_prepare=on", "fencing.max_wait=1s"]);
+    let write = format!(
+        "BEGIN; SELECT fencing.present({}); INSERT INTO keyed VALUES ('a', 1); PREPARE TRANSACTION 'open'",
+        past.current
+    );
+    cluster.connect().run(&write);
+    let copy = standby(&cluster);
+    cluster.stop(Stop::Immediate);
+    promote(&copy);
+    past.is_closed(&copy, "postgres", &["timeline", "data directory", "unclean start"]);
+    let mut admin = copy.connect();
+    let refused = admin.refused("SELECT fencing.advance_epoch('too early')");
+    assert_eq!(refused.code().code(), "55P03");
+    assert!(refused.detail().is_some_and(|detail| detail.contains("open")), "{refused:?}");
+    admin.run("COMMIT PREPARED 'open'");
+    past.is_opened_again(&copy, "postgres");
+    assert_eq!(admin.code(&write), "LF005");
+}
