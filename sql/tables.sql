@@ -202,7 +202,7 @@ COMMENT ON COLUMN fencing.epoch.opened_by IS 'Role that opened it';
 COMMENT ON COLUMN fencing.epoch.system_identifier IS 'The cluster''s system identifier then';
 COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
-COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then, and after a slash the oid of this table, which a restored dump has anew';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
 COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
@@ -344,12 +344,12 @@ COMMENT ON COLUMN fencing.fence_floor.coordinator IS 'coordinator.name';
 COMMENT ON COLUMN fencing.fence_floor.namespace IS 'The coordinator''s own namespace';
 COMMENT ON COLUMN fencing.fence_floor.token IS 'The highest token of a fence that was purged';
 
--- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly. Its row
--- comes with the first epoch, so that a restored dump has none.
+-- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash, and which no dump has: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
+    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
+INSERT INTO fencing.clean_start VALUES ('-infinity');
 
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';

@@ -31,7 +31,8 @@ pub fn next_epoch(now: Instant, previous: Option<i64>, force: bool) -> Result<i6
     };
     if epoch > MAX_EPOCH {
         return Err(Error::new(Code::TermsExhausted, "epoch is at its maximum")
-            .detail(format!("The highest epoch is {MAX_EPOCH}; {epoch} would be next.")));
+            .detail(format!("The highest epoch is {MAX_EPOCH}; {epoch} would be next."))
+            .hint("No epoch can follow it. Before 2056 none but a clock far ahead opens one so high."));
     }
     Ok(epoch)
 }

@@ -11,7 +11,8 @@ pub struct Lineage {
     pub timeline: u32,
     /// The database's oid.
     pub database: u32,
-    /// Inode and time of birth of the data directory's `PG_VERSION`.
+    /// Inode and time of birth of the data directory's `PG_VERSION`, which a copy of the files has others
+    /// of; and after a slash the oid of the table of epochs, which a restored dump has another of.
     pub fingerprint: String,
     /// The position of the WAL that is being written. It identifies nothing, but on one server it
     /// never goes back.
@@ -42,11 +43,18 @@ pub enum Difference {
     Database,
     /// The data directory was copied.
     Fingerprint,
+    /// The extension was created anew, and filled from a dump.
+    Extension,
     /// Its WAL ends before where it was written already.
     Rewound,
 }
 
 impl Lineage {
+    /// The fingerprints of the data directory and of the extension.
+    fn fingerprints(&self) -> (&str, &str) {
+        self.fingerprint.split_once('/').unwrap_or((&self.fingerprint, ""))
+    }
+
     /// What tells it from its copies, as one text.
     pub fn identity(&self) -> String {
         let Lineage { system_identifier, timeline, database, fingerprint, .. } = self;
@@ -57,11 +65,13 @@ impl Lineage {
 /// Everything in which `actual` can't be the server that was recorded.
 pub fn differences(recorded: &Lineage, actual: &Lineage) -> Vec<Difference> {
     let same_cluster = recorded.system_identifier == actual.system_identifier;
+    let ((files_then, tables_then), (files, tables)) = (recorded.fingerprints(), actual.fingerprints());
     let checks = [
         (!same_cluster, Difference::SystemIdentifier),
         (recorded.timeline != actual.timeline, Difference::Timeline),
         (recorded.database != actual.database, Difference::Database),
-        (recorded.fingerprint != actual.fingerprint, Difference::Fingerprint),
+        (files_then != files, Difference::Fingerprint),
+        (tables_then != tables, Difference::Extension),
         // Positions of two clusters' WAL don't compare.
         (same_cluster && actual.lsn < recorded.lsn, Difference::Rewound),
     ];
@@ -76,6 +86,7 @@ impl Difference {
             Difference::Timeline => "timeline",
             Difference::Database => "database",
             Difference::Fingerprint => "data directory",
+            Difference::Extension => "extension",
             Difference::Rewound => "wal position",
         }
     }
@@ -83,12 +94,14 @@ impl Difference {
 
 /// What differs, recorded against actual, for a DETAIL: one sentence. Empty where nothing does.
 pub fn describe(differences: &[Difference], recorded: &Lineage, actual: &Lineage) -> String {
+    let ((files_then, tables_then), (files, tables)) = (recorded.fingerprints(), actual.fingerprints());
     let one = |what: &Difference| {
         let (then, now): (&dyn fmt::Display, &dyn fmt::Display) = match what {
             Difference::SystemIdentifier => (&recorded.system_identifier, &actual.system_identifier),
             Difference::Timeline => (&recorded.timeline, &actual.timeline),
             Difference::Database => (&recorded.database, &actual.database),
-            Difference::Fingerprint => (&recorded.fingerprint, &actual.fingerprint),
+            Difference::Fingerprint => (&files_then, &files),
+            Difference::Extension => (&tables_then, &tables),
             Difference::Rewound => (&Lsn(recorded.lsn), &Lsn(actual.lsn)),
         };
         format!("{} {then}, now {now}", what.name())
@@ -154,7 +167,7 @@ mod tests {
             system_identifier: 7_577_000_000_000_000_001,
             timeline: 1,
             database: 16384,
-            fingerprint: "131:1764460000000000".to_owned(),
+            fingerprint: "131:1764460000000000/16390".to_owned(),
             lsn: 0x1_0000_00A0,
         }
     }
@@ -174,7 +187,8 @@ mod tests {
         is(Lineage { system_identifier: 2, lsn: 1, ..server() }, &[D::SystemIdentifier]);
         is(Lineage { timeline: 2, ..server() }, &[D::Timeline]);
         is(Lineage { database: 16385, ..server() }, &[D::Database]);
-        is(Lineage { fingerprint: "132:1764460000000000".to_owned(), ..server() }, &[D::Fingerprint]);
+        is(Lineage { fingerprint: "132:1764460000000000/16390".to_owned(), ..server() }, &[D::Fingerprint]);
+        is(Lineage { fingerprint: "131:1764460000000000/16999".to_owned(), ..server() }, &[D::Extension]);
         is(Lineage { lsn: 0x1_0000_009F, ..server() }, &[D::Rewound]);
         is(Lineage { timeline: 2, lsn: 0, ..server() }, &[D::Timeline, D::Rewound]);
     }

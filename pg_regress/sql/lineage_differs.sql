@@ -31,7 +31,10 @@ SELECT tamper('timeline = timeline - 1');
 SELECT tamper('database = 1');
 SELECT look();
 SELECT try($$SELECT tamper('database = (SELECT database FROM was)')$$);
-SELECT tamper($$fingerprint = '131313:1764460000000000'$$);
+SELECT tamper($$fingerprint = '131313:1764460000000000' || substring(fingerprint FROM '/.*')$$);
+SELECT look();
+SELECT try($$SELECT tamper('fingerprint = (SELECT fingerprint FROM was)')$$);
+SELECT tamper($$fingerprint = substring(fingerprint FROM '.*/') || '131313'$$);
 SELECT look();
 SELECT try($$SELECT tamper('fingerprint = (SELECT fingerprint FROM was)')$$);
 -- WAL that ends before where it was written already.
@@ -40,7 +43,7 @@ SELECT look();
 SELECT try($$SELECT tamper('lsn = (SELECT lsn FROM was)')$$);
 SELECT look();
 -- Several at once.
-SELECT tamper($$timeline = timeline + 1, fingerprint = '131313:1764460000000000', lsn = 'FFFFFF/FFFFFFFF'$$);
+SELECT tamper($$timeline = timeline + 1, fingerprint = '131313:1764460000000000' || substring(fingerprint FROM '/.*'), lsn = 'FFFFFF/FFFFFFFF'$$);
 SELECT look();
 -- A transition that another server has begun is none of this one's.
 SELECT tamper($$state = 'closed'$$);

@@ -1,6 +1,7 @@
 //! The running server, as a copy of it would look different.
 
 use super::backend::Backend;
+use super::extension::oids;
 use fencing_core::lineage::Lineage;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::cell::RefCell;
@@ -15,8 +16,9 @@ pub fn in_recovery() -> bool {
 
 static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(None));
 
-/// The running server. Looked at once a backend, the WAL's position apart: once recovery has ended
-/// nothing of it changes. Before, it has no timeline of its own yet, and is nothing to remember.
+/// The running server, and this database on it. The server is looked at once a backend, the WAL's
+/// position apart: once recovery has ended nothing of it changes. Before, it has no timeline of its own
+/// yet, and is nothing to remember.
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
     let identity = known.unwrap_or_else(|| {
@@ -32,7 +34,9 @@ pub fn lineage() -> Lineage {
         }
         identity
     });
-    Lineage { lsn: insert_lsn(), ..identity }
+    // A dump is restored into tables of its own.
+    let fingerprint = format!("{}/{}", identity.fingerprint, oids().epoch.to_u32());
+    Lineage { fingerprint, lsn: insert_lsn(), ..identity }
 }
 
 /// The cluster's system identifier.

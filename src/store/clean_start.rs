@@ -1,12 +1,12 @@
 //! `fencing.clean_start`: one row, in a table that PostgreSQL empties whenever the server starts without
-//! having been shut down properly, and which no dump has.
+//! having been shut down properly.
 
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{configuration_version, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Table};
 use crate::pg::value::Value;
-use crate::pg::{catalog, server, session};
+use crate::pg::{catalog, mutant, server, session};
 use fencing_core::time::Instant;
 use std::cell::Cell;
 
@@ -71,7 +71,7 @@ fn look(version: u64) -> Known {
     let table = oids().clean_start;
     let row = Table::open(table, Access::Read).first(&Latest::take()).map(|row| row.bigint(1));
     let state = match row {
-        _ if !catalog::is_unlogged(table) => State::Logged,
+        _ if !catalog::is_unlogged(table) && !mutant::without("unlogged") => State::Logged,
         Some(_) => State::Clean,
         None => State::Unclean,
     };
@@ -79,14 +79,6 @@ fn look(version: u64) -> Known {
     let known = Known { version, at: row.unwrap_or_else(session::server_start), state };
     KNOWN.set(Some(known));
     known
-}
-
-/// Notes, with the first epoch, that nothing was lost before it. A dump has no such note: restored over
-/// the database that it is of, where nothing else tells, it is as good as an unclean start.
-pub fn begin() {
-    if state_now() == State::Unclean {
-        Table::open(oids().clean_start, Access::Write).insert(&[Value::Time(NEVER)]);
-    }
 }
 
 /// Notes, with this transaction, that what an unclean start may have lost can do no harm any more: an

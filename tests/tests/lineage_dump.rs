@@ -23,7 +23,7 @@ fn into_another_database() {
     past.goes_on(&cluster);
     cluster.connect().run("CREATE DATABASE copy TEMPLATE template0");
     restore(&cluster, "copy", &dump);
-    past.is_closed(&cluster, "copy", &["database", "unclean start"]);
+    past.is_closed(&cluster, "copy", &["database", "extension"]);
     let token = past.is_opened_again(&cluster, "copy");
     past.is_untouched(&cluster, token);
 }
@@ -37,37 +37,19 @@ fn into_another_cluster() {
     other.connect().run("CREATE ROLE worker LOGIN");
     past.elsewhere = true;
     restore(&other, "postgres", &dump);
-    past.is_closed(&other, "postgres", &["system identifier", "data directory", "unclean start"]);
+    past.is_closed(&other, "postgres", &["system identifier", "data directory", "extension"]);
     let token = past.is_opened_again(&other, "postgres");
     past.is_untouched(&cluster, token);
 }
 
-/// Over itself: nothing of the server differs, but rows that no dump has are missing, as after a crash.
+/// Over itself: nothing of the server differs, but the extension's tables are others than those of before.
 #[test]
 fn over_itself() {
     let (cluster, mut past) = original(&[]);
     let dump = dump(&cluster);
     past.goes_on(&cluster);
     run(cluster.program("pg_restore").args(["--exit-on-error", "--clean", "-d", "postgres", &dump]));
-    assert_eq!(verdict(&mut cluster.connect()), ["unclean start"]);
-    let mut session = worker(&cluster, "postgres");
-    let next = session.acquire("new", "x").granted();
-    let highest = *past.lost.iter().max().unwrap();
-    assert!(next > highest, "{next} after {highest}");
-    for token in &past.lost {
-        assert_eq!(session.code(&format!("INSERT INTO report (fence) VALUES ({token})")), "LF004");
-    }
-    past.is_opened_again(&cluster, "postgres");
-}
-
-/// The same with the strict setting: a person opens it.
-#[test]
-fn over_itself_under_the_strict_setting() {
-    let (cluster, mut past) = original(&["fencing.on_unclean_start=closed"]);
-    let dump = dump(&cluster);
-    past.goes_on(&cluster);
-    run(cluster.program("pg_restore").args(["--exit-on-error", "--clean", "-d", "postgres", &dump]));
-    past.is_closed(&cluster, "postgres", &["unclean start"]);
+    past.is_closed(&cluster, "postgres", &["extension"]);
     past.is_opened_again(&cluster, "postgres");
 }
 

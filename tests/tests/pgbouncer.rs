@@ -49,14 +49,24 @@ const API: &[(&str, &str, &str)] = &[
     ("revoke_namespace", "SELECT fencing.revoke_namespace('other', 'worker', 'hold')", ""),
     ("release", "SELECT fencing.release(token) FROM fencing.lease WHERE key = 'b'", "released"),
     ("drop_namespace", "SELECT fencing.drop_namespace('other')", ""),
-    ("begin_epoch_transition", "SELECT fencing.begin_epoch_transition('a test') > 0", "t"),
+    ("begin_epoch_transition", "BEGIN; SELECT fencing.begin_epoch_transition('a test') > 0; ROLLBACK", "t"),
     ("unresolved", "SELECT count(*) FROM fencing.unresolved()", "0"),
-    ("open_epoch", "SELECT fencing.open_epoch('a test') > 0", "t"),
+    (
+        "open_epoch",
+        "BEGIN; SELECT fencing.begin_epoch_transition('a test'); SELECT fencing.open_epoch('a test') > 0; ROLLBACK",
+        "t",
+    ),
     ("install_local", "SELECT fencing.install_local('t')", ""),
     ("prove_epoch", "SELECT verdict FROM fencing.prove_epoch('t')", "rejected"),
     ("resume", "SELECT fencing.resume('t')", ""),
     ("advance_epoch", "SELECT fencing.advance_epoch('a test') > 0", "t"),
     ("lineage", "SELECT verdict FROM fencing.lineage()", "same"),
+    ("register_coordinator", "SELECT fencing.register_coordinator('etcd', 'etcd', 'x')", ""),
+    ("install_epoch", "SELECT fencing.install_epoch('etcd', 1, '00000000-0000-4000-8000-000000000001')", ""),
+    ("seal", "SELECT fencing.seal('etcd', 'jobs', 'a', fencing.make_token(1, 1))", ""),
+    ("coordinators", "SELECT state FROM fencing.coordinators()", "open"),
+    ("purge_fences", "SELECT fencing.purge_fences('etcd', '1 h')", "0"),
+    ("drop_coordinator", "SELECT fencing.drop_coordinator('etcd')", ""),
 ];
 
 /// What is called by the extension itself alone.
