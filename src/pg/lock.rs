@@ -12,7 +12,7 @@
 //! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
 //! that was committed before.
 
-use super::extension;
+use super::{extension, raw};
 use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid, TransactionId};
 
 /// Kinds of lock: `field4` of the tag, far from the user's advisory locks (1, 2) and from those of
@@ -62,7 +62,9 @@ impl Tag {
             locktag_field3: hash as u32,
             locktag_field4: kind as u16,
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+            // A transaction gives back first those of this method, then the users' own: its other locks
+            // are of this one, and nothing is left for a second round.
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
         })
     }
 
@@ -124,9 +126,9 @@ impl Tag {
         // SAFETY: looks at this backend's own lock table.
         unsafe {
             #[cfg(any(feature = "pg15", feature = "pg16"))]
-            return super::raw::LockHeldByMe(&self.0, mode.lockmode());
+            return raw::LockHeldByMe(&self.0, mode.lockmode());
             #[cfg(any(feature = "pg17", feature = "pg18"))]
-            return super::raw::LockHeldByMe(&self.0, mode.lockmode(), false);
+            return raw::LockHeldByMe(&self.0, mode.lockmode(), false);
         }
     }
 
@@ -240,9 +242,13 @@ pub fn enter_gate() {
         locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
     };
     // As LockRelationOid does; which brings no word where the transaction holds the lock already.
-    // SAFETY: a lock of an existing relation.
-    owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&tag, GATE_SHARED, false, false) });
-    extension::catch_up();
+    // SAFETY: a lock of an existing relation; inside a transaction. No destructor in here.
+    owned_by_transaction(|| unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raw::LockAcquire(&tag, GATE_SHARED, false, false);
+            raw::AcceptInvalidationMessages();
+        });
+    });
 }
 
 /// Keeps every other writer out of a table until this transaction ends, if that is to be had at once.
