@@ -65,7 +65,7 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
     find(&Table::open(oids().lease, Access::Read), lease, &Latest::take())
 }
 
-static ROOTS: Backend<Places<LeaseId>> = Places::new();
+static SEEN: Backend<Places<LeaseId>> = Places::new();
 
 fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
     let mut row = row_of(table, lease, snapshot)?;
@@ -78,7 +78,7 @@ fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
 
 fn row_of(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Row> {
     let is_it = |row: &Row| row.int(1) == lease.namespace && row.with_text(11, |key| *key == *lease.key);
-    ROOTS.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), Read::Latest(snapshot))
+    SEEN.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), Read::Latest(snapshot))
 }
 
 /// The leases of many terms, for whoever renews them in one command.
