@@ -15,7 +15,7 @@ setup: ## install what building needs and the machine lacks
 demo: ## the delayed holder, played on a private cluster (KEEP=1 leaves it up)
 	@scripts/demo.sh
 
-test: ## all tests (ONLY="core clusters regress isolation ways mutations docs", ONLY=ways/NAME)
+test: ## all tests (ONLY="core clusters regress isolation ways mutations docs examples", ONLY=ways/NAME)
 	@scripts/test.sh $(ONLY)
 
 mutations: ## the ways round a guard, each without its counter-measure: the tests must notice

@@ -40,6 +40,7 @@ missing_packages() {
   command -v pkg-config >/dev/null || echo pkg-config
   has_libclang || echo libclang-dev
   has_pgbouncer || echo pgbouncer
+  command -v etcd >/dev/null || echo etcd-server
   if ! has_pgrx; then
     # cargo-pgrx itself links OpenSSL.
     pkg-config --exists openssl 2>/dev/null || echo libssl-dev
@@ -107,9 +108,9 @@ without_main_cluster() {
   return "$status"
 }
 
-# Nor does anybody want a pooler to run that a test has need of.
+# Nor does anybody want a pooler or an etcd to run that a test has need of.
 without_services() {
-  local policy=/usr/sbin/policy-rc.d status=0
+  local policy=/usr/sbin/policy-rc.d status=0 service
   if [ ! -e $policy ]; then
     printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
     as_root chmod +x $policy
@@ -119,7 +120,9 @@ without_services() {
   "$@" || status=$?
   [ -z "$policy" ] || as_root rm -f "$policy"
   if command -v systemctl >/dev/null; then
-    as_root systemctl --quiet disable pgbouncer 2>/dev/null || true
+    for service in pgbouncer etcd; do
+      case " ${packages[*]} " in *" $service"*) as_root systemctl --quiet disable "$service" 2>/dev/null || true ;; esac
+    done
   fi
   return "$status"
 }
@@ -144,7 +147,7 @@ install_packages() {
   say "  missing: ${packages[*]}"
   local quietly=()
   case " ${packages[*]} " in *" postgresql-"*) quietly+=(without_main_cluster) ;; esac
-  case " ${packages[*]} " in *" pgbouncer "*) quietly+=(without_services) ;; esac
+  case " ${packages[*]} " in *" pgbouncer "* | *" etcd-server "*) quietly+=(without_services) ;; esac
   step "$log" "installing them" "${quietly[@]}" apt_install "${packages[@]}" || die "apt-get install failed: see $log"
 }
 

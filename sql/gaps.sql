@@ -25,11 +25,11 @@ COMMENT ON FUNCTION fencing.qualified_name(oid) IS 'Internal: a table''s name wi
 CREATE FUNCTION fencing.guard_triggers()
     RETURNS TABLE (relation oid, trigger oid, name name, kind text, enabled "char", clone boolean, whole boolean,
                    namespace text, key text, key_columns text[], token_column text, present_column text,
-                   on_missing text, mode text, level text)
+                   on_missing text, mode text, level text, coordinator text)
     LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT t.tgrelid, t.oid, t.tgname, k.kind, t.tgenabled, t.tgparentid OPERATOR(pg_catalog.<>) 0,
            t.tgtype OPERATOR(pg_catalog.=) k.type AND t.tgqual IS NULL AND t.tgattr::pg_catalog.text OPERATOR(pg_catalog.=) '',
-           d.namespace, d.key, d.key_columns, d.token_column, d.present_column, d.on_missing, d.mode, d.level
+           d.namespace, d.key, d.key_columns, d.token_column, d.present_column, d.on_missing, d.mode, d.level, d.coordinator
       FROM (VALUES ('row', 'fencing.guard_row'::pg_catalog.regproc, 31),
                    ('statement', 'fencing.guard_statement'::pg_catalog.regproc, 30),
                    ('truncate', 'fencing.guard_truncate'::pg_catalog.regproc, 34)) AS k (kind, function, type)
@@ -42,12 +42,12 @@ COMMENT ON FUNCTION fencing.guard_triggers() IS
 CREATE FUNCTION fencing.guard_tables()
     RETURNS TABLE (relation oid, root oid, place text, name text, root_name text, armed boolean,
                    namespace text, key text, key_columns text[], token_column text, present_column text,
-                   on_missing text, mode text, level text)
+                   on_missing text, mode text, level text, coordinator text)
     LANGUAGE sql STABLE PARALLEL SAFE AS $$
     WITH RECURSIVE declared AS (
         -- What is recorded of a table's name counts, then what its triggers say.
         SELECT 1 AS source, c.oid AS relation, d.namespace, d.key, d.key_columns, d.token_column, d.present_column,
-               d.on_missing, d.mode, d.level
+               d.on_missing, d.mode, d.level, d.coordinator
           FROM fencing.guarded AS r
           JOIN pg_catalog.pg_namespace AS n ON n.nspname OPERATOR(pg_catalog.=) r.schema
           JOIN pg_catalog.pg_class AS c ON c.relnamespace OPERATOR(pg_catalog.=) n.oid AND c.relname OPERATOR(pg_catalog.=) r.name
@@ -55,7 +55,7 @@ CREATE FUNCTION fencing.guard_tables()
          WHERE c.relkind OPERATOR(pg_catalog.=) ANY (ARRAY['r', 'p']::pg_catalog."char"[])
         UNION ALL
         SELECT 2, t.relation, t.namespace, t.key, t.key_columns, t.token_column, t.present_column,
-               t.on_missing, t.mode, t.level
+               t.on_missing, t.mode, t.level, t.coordinator
           FROM fencing.guard_triggers() AS t
     ), definition AS (
         SELECT DISTINCT ON (d.relation) d.* FROM declared AS d ORDER BY d.relation, d.namespace IS NULL, d.source
@@ -76,7 +76,7 @@ CREATE FUNCTION fencing.guard_tables()
            CASE WHEN c.oid OPERATOR(pg_catalog.=) tree.root THEN 'table' WHEN c.relispartition THEN 'partition' ELSE 'child' END,
            fencing.qualified_name(c.oid), fencing.qualified_name(tree.root),
            EXISTS (SELECT FROM declared AS d WHERE d.relation OPERATOR(pg_catalog.=) tree.root AND d.source OPERATOR(pg_catalog.=) 2),
-           r.namespace, r.key, r.key_columns, r.token_column, r.present_column, r.on_missing, r.mode, r.level
+           r.namespace, r.key, r.key_columns, r.token_column, r.present_column, r.on_missing, r.mode, r.level, r.coordinator
       FROM tree
       JOIN root AS r ON r.relation OPERATOR(pg_catalog.=) tree.root
       JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) tree.relation
@@ -139,6 +139,7 @@ CREATE FUNCTION fencing.gaps_in_triggers()
            OPERATOR(pg_catalog.||) CASE WHEN t.key IS NOT NULL THEN pg_catalog.format(', key => %L', t.key) ELSE pg_catalog.format(', key_columns => %L', t.key_columns) END
            OPERATOR(pg_catalog.||) CASE WHEN t.token_column IS NULL THEN '' ELSE pg_catalog.format(', token_column => %L', t.token_column) END
            OPERATOR(pg_catalog.||) CASE WHEN t.present_column IS NULL THEN '' ELSE pg_catalog.format(', present_column => %L', t.present_column) END
+           OPERATOR(pg_catalog.||) CASE WHEN t.coordinator IS NULL THEN '' ELSE pg_catalog.format(', fence => ''destination'', coordinator => %L', t.coordinator) END
            OPERATOR(pg_catalog.||) CASE WHEN t.on_missing OPERATOR(pg_catalog.=) 'admit' THEN ', on_missing => ''admit''' ELSE '' END
            OPERATOR(pg_catalog.||) CASE WHEN t.mode OPERATOR(pg_catalog.=) 'observe' THEN ', mode => ''observe''' ELSE '' END
            OPERATOR(pg_catalog.||) CASE WHEN t.level OPERATOR(pg_catalog.=) 'statement' THEN ', level => ''statement''' ELSE '' END OPERATOR(pg_catalog.||) ');'
@@ -163,7 +164,7 @@ CREATE FUNCTION fencing.gaps_in_triggers()
     UNION ALL
     SELECT t.relation,
            -- One that has joined the tree with a guard of its own keeps it.
-           CASE WHEN t.place OPERATOR(pg_catalog.=) 'table' OR pg_catalog.count(DISTINCT ROW(g.namespace, g.key, g.key_columns, g.token_column, g.present_column)) OPERATOR(pg_catalog.>) 1
+           CASE WHEN t.place OPERATOR(pg_catalog.=) 'table' OR pg_catalog.count(DISTINCT ROW(g.namespace, g.key, g.key_columns, g.token_column, g.present_column, g.coordinator)) OPERATOR(pg_catalog.>) 1
                 THEN 'weak' ELSE 'note' END,
            'guard_differs',
            pg_catalog.format('triggers of %s have another definition than %s: %s', t.name,
@@ -171,15 +172,16 @@ CREATE FUNCTION fencing.gaps_in_triggers()
                pg_catalog.string_agg(pg_catalog.quote_ident(g.name), ', ' ORDER BY g.name)),
            -- In full: which of its triggers says the right thing, they don't know.
            CASE WHEN t.place OPERATOR(pg_catalog.<>) 'table' THEN t.mend
-                ELSE pg_catalog.format('SELECT fencing.alter_guard(%L, %L, %s, token_column => %L, present_column => %L);', t.name, t.namespace,
+                ELSE pg_catalog.format('SELECT fencing.alter_guard(%L, %L, %s, token_column => %L, present_column => %L, fence => %s);', t.name, t.namespace,
                          CASE WHEN t.key IS NOT NULL THEN pg_catalog.format('key => %L', t.key)
                               ELSE pg_catalog.format('key_columns => %L', t.key_columns) END,
-                         COALESCE(t.token_column, ''), COALESCE(t.present_column, '')) END
+                         COALESCE(t.token_column, ''), COALESCE(t.present_column, ''),
+                         CASE WHEN t.coordinator IS NULL THEN '''lease''' ELSE pg_catalog.format('''destination'', coordinator => %L', t.coordinator) END) END
       FROM tables AS t JOIN triggers AS g ON g.relation OPERATOR(pg_catalog.=) t.relation
      WHERE t.armed AND g.namespace IS NOT NULL
-       AND ROW(g.namespace, g.key, g.key_columns, g.token_column, g.present_column)
-           IS DISTINCT FROM ROW(t.namespace, t.key, t.key_columns, t.token_column, t.present_column)
-     GROUP BY t.relation, t.place, t.name, t.root_name, t.mend, t.namespace, t.key, t.key_columns, t.token_column, t.present_column
+       AND ROW(g.namespace, g.key, g.key_columns, g.token_column, g.present_column, g.coordinator)
+           IS DISTINCT FROM ROW(t.namespace, t.key, t.key_columns, t.token_column, t.present_column, t.coordinator)
+     GROUP BY t.relation, t.place, t.name, t.root_name, t.mend, t.namespace, t.key, t.key_columns, t.token_column, t.present_column, t.coordinator
     UNION ALL
     SELECT t.relation, 'note', 'closed',
            pg_catalog.format('the arguments of trigger %I of %s are no definition of a guard: every write is refused', g.name, t.name), t.mend
@@ -234,9 +236,18 @@ CREATE FUNCTION fencing.gaps_in_definitions()
     SELECT DISTINCT g.root, 'open', 'missing_namespace',
            pg_catalog.format('namespace %I of the guard of %s does not exist', g.namespace, g.root_name),
            pg_catalog.format('SELECT fencing.create_namespace(%L);', g.namespace)
-      FROM (SELECT g.root, g.root_name, g.namespace FROM triggers AS g
-            UNION ALL SELECT t.root, t.root_name, t.namespace FROM tables AS t) AS g
+      FROM (SELECT g.root, g.root_name, g.namespace FROM triggers AS g WHERE g.coordinator IS NULL
+            UNION ALL SELECT t.root, t.root_name, t.namespace FROM tables AS t WHERE t.coordinator IS NULL) AS g
      WHERE NOT EXISTS (SELECT FROM fencing.namespace AS n WHERE n.name OPERATOR(pg_catalog.=) g.namespace) AND g.namespace IS NOT NULL
+    UNION ALL
+    SELECT DISTINCT g.root, 'open', 'missing_coordinator',
+           pg_catalog.format('coordinator %I of the guard of %s does not exist', g.coordinator, g.root_name),
+           pg_catalog.format('SELECT fencing.register_coordinator(%L, kind => ''other'', identity => %L);', g.coordinator, '')
+      FROM (SELECT g.root, g.root_name, g.coordinator FROM triggers AS g
+            UNION ALL SELECT t.root, t.root_name, t.coordinator FROM tables AS t) AS g
+     WHERE g.coordinator IS NOT NULL
+       AND NOT EXISTS (SELECT FROM fencing.coordinator AS c
+                        WHERE c.name OPERATOR(pg_catalog.=) g.coordinator AND c.state OPERATOR(pg_catalog.<>) 'dropped')
     UNION ALL
     SELECT DISTINCT g.relation, 'open', 'statement_level',
            pg_catalog.format('%s is guarded by statement triggers alone, which don''t see what is written through a parent or to a child', g.table_name),

@@ -2,10 +2,10 @@
 -- runs as the caller and under the caller's settings, since the table's own triggers run along;
 -- hence no SET clause, and every name here is qualified down to operators.
 
-CREATE FUNCTION fencing.present_stale(to_rows boolean)
+CREATE FUNCTION fencing.present_stale(to_rows boolean, older_epoch boolean DEFAULT false)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present_stale';
-COMMENT ON FUNCTION fencing.present_stale(boolean) IS
-    'For fencing.prove_guard: until it is rolled back, this transaction presents a superseded term to every guard (to_rows: to row triggers alone), and can''t commit. Makes writes be rejected, and lets none pass';
+COMMENT ON FUNCTION fencing.present_stale(boolean, boolean) IS
+    'For fencing.prove_guard: until it is rolled back, this transaction presents a superseded term to every guard (to_rows: to row triggers alone; older_epoch: one of the epoch before), and can''t commit. Makes writes be rejected, and lets none pass';
 
 CREATE FUNCTION fencing.sample_insert(target regclass, leaf regclass, key_columns text[])
     RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
@@ -125,7 +125,7 @@ $$;
 COMMENT ON FUNCTION fencing.tables_to_prove(regclass) IS
     'Internal: a table with all partitions and children, the guard that each has or should have, and what it takes to write to it';
 
-CREATE FUNCTION fencing.prove_tables(target regclass)
+CREATE FUNCTION fencing.prove_tables(target regclass, older_epoch boolean DEFAULT false)
     RETURNS TABLE (relation regclass, verdict text, detail text)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
@@ -197,7 +197,7 @@ BEGIN
                 BEGIN
                     PERFORM pg_catalog.set_config('lock_timeout', '500ms', true);
                     PERFORM pg_catalog.set_config('client_min_messages', 'error', true);
-                    PERFORM fencing.present_stale(probe.to_rows);
+                    PERFORM fencing.present_stale(probe.to_rows, older_epoch);
                     IF NOT probe.matching THEN
                         command := 'DELETE of no row';
                         EXECUTE pg_catalog.format('DELETE FROM %s WHERE false', probe.through);
@@ -248,7 +248,8 @@ BEGIN
                         why := pg_catalog.format('a stale %s passed', command);
                     ELSIF fired THEN
                         why := pg_catalog.format('a stale %s wrote no row: a trigger or a rule kept it away', command);
-                    ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF' AND own.guard THEN
+                    ELSIF own.guard AND (SQLSTATE OPERATOR(pg_catalog.=) 'LF005'
+                                         OR NOT older_epoch AND pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) 'LF') THEN
                         outcome := 'rejected';
                         why := pg_catalog.format('%s: %s', SQLSTATE, SQLERRM);
                     ELSIF pg_catalog.left(SQLSTATE, 2) OPERATOR(pg_catalog.=) '23' AND own.constraints THEN
@@ -278,7 +279,8 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION fencing.prove_tables(regclass) IS 'Internal: does the work of fencing.prove_guard';
+COMMENT ON FUNCTION fencing.prove_tables(regclass, boolean) IS
+    'Internal: does the work of fencing.prove_guard, and with older_epoch that of fencing.prove_epoch, which takes LF005 alone for a rejection';
 
 CREATE FUNCTION fencing.prove_guard(
     relation regclass, OUT relation regclass, OUT verdict text, OUT detail text)

@@ -155,8 +155,8 @@ COMMENT ON COLUMN fencing.term.acquired_at IS 'Coordinator time of the grant';
 COMMENT ON COLUMN fencing.term.last_renewed_at IS 'Last accepted renewal; written when the term ends (until then: lease.renewed_at)';
 COMMENT ON COLUMN fencing.term.expires_at IS 'When it ran out; written when the term ends (until then: lease.expires_at)';
 COMMENT ON COLUMN fencing.term.ended_at IS 'When it ended';
-COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted or session_lost';
-COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry';
+COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted, session_lost or epoch_closed';
+COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry and where its epoch ended';
 COMMENT ON COLUMN fencing.term.end_observed_at IS 'When the coordinator saw that it had ended';
 COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the next term of the lease';
 
@@ -187,8 +187,11 @@ CREATE TABLE fencing.epoch (
     fingerprint       text NOT NULL,
     lsn               pg_lsn NOT NULL,
     state             text COLLATE "C" NOT NULL,
+    after_seq         bigint NOT NULL DEFAULT 0,
+    closed_at         timestamptz,
+    closing_on        text COLLATE "C",
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
-    CONSTRAINT epoch_state CHECK (state IN ('open', 'closed'))
+    CONSTRAINT epoch_state CHECK (state IN ('open', 'closing', 'closed'))
 );
 COMMENT ON TABLE fencing.epoch IS 'Comparison domains of tokens, and the lineage of the server that opened each';
 COMMENT ON COLUMN fencing.epoch.epoch IS 'Number: greatest(previous + 1, minutes since 2025-01-01 UTC)';
@@ -199,9 +202,25 @@ COMMENT ON COLUMN fencing.epoch.opened_by IS 'Role that opened it';
 COMMENT ON COLUMN fencing.epoch.system_identifier IS 'The cluster''s system identifier then';
 COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
-COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then, and after a slash the oid of this table, which a restored dump has anew';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
-COMMENT ON COLUMN fencing.epoch.state IS 'open, or closed while a transition is under way';
+COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
+COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
+COMMENT ON COLUMN fencing.epoch.closed_at IS 'Coordinator time from which on nothing was admitted in it any more';
+COMMENT ON COLUMN fencing.epoch.closing_on IS 'The server that closed it, as its lineage tells it from others: a copy of that one must begin a transition of its own';
+
+CREATE TABLE fencing.installation (
+    relation regclass NOT NULL,
+    epoch    bigint NOT NULL,
+    state    text COLLATE "C" NOT NULL,
+    CONSTRAINT installation_pkey PRIMARY KEY (relation),
+    CONSTRAINT installation_state CHECK (state IN ('blocked', 'installed', 'proved'))
+);
+COMMENT ON TABLE fencing.installation IS
+    'Guarded tables that are blocked since an epoch was opened: each until it is installed, proved and resumed, and then gone from here';
+COMMENT ON COLUMN fencing.installation.relation IS 'The table; one of a tree is blocked with what is above it';
+COMMENT ON COLUMN fencing.installation.epoch IS 'The epoch that was opened';
+COMMENT ON COLUMN fencing.installation.state IS 'What has been done: blocked (nothing yet), installed or proved';
 
 CREATE SEQUENCE fencing.event_id_seq AS bigint CACHE 1;
 COMMENT ON SEQUENCE fencing.event_id_seq IS 'Numbers of events';
@@ -219,6 +238,7 @@ CREATE TABLE fencing.event (
     reported  boolean NOT NULL,
     CONSTRAINT event_pkey PRIMARY KEY (id)
 );
+CREATE INDEX event_kind_idx ON fencing.event (kind, token);
 COMMENT ON TABLE fencing.event IS 'What happened, for people: detail that may be purged. No decision reads it';
 COMMENT ON COLUMN fencing.event.id IS 'Its number';
 COMMENT ON COLUMN fencing.event.at IS 'Coordinator time at which it was recorded';
@@ -243,10 +263,91 @@ COMMENT ON COLUMN fencing.guarded.schema IS 'The table''s schema';
 COMMENT ON COLUMN fencing.guarded.name IS 'The table''s name';
 COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' arguments say it';
 
+-- Coordinators elsewhere, and what this destination has accepted under their tokens.
+CREATE TABLE fencing.coordinator (
+    name              text COLLATE "C" NOT NULL,
+    kind              text COLLATE "C" NOT NULL,
+    identity          text NOT NULL,
+    state             text COLLATE "C" NOT NULL,
+    registered_at     timestamptz NOT NULL,
+    registered_by     oid NOT NULL,
+    epoch             bigint,
+    epoch_identity    uuid,
+    installed_at      timestamptz,
+    installed_by      oid,
+    system_identifier bigint,
+    timeline          bigint,
+    database          oid,
+    fingerprint       text,
+    lsn               pg_lsn,
+    CONSTRAINT coordinator_pkey PRIMARY KEY (name),
+    CONSTRAINT coordinator_kind CHECK (kind IN ('fencing', 'etcd', 'kubernetes', 'zookeeper', 'other')),
+    CONSTRAINT coordinator_state CHECK (state IN ('registered', 'installed', 'conflict', 'dropped'))
+);
+COMMENT ON TABLE fencing.coordinator IS 'Coordinators elsewhere whose tokens guards compare, each with the epoch that is installed here';
+COMMENT ON COLUMN fencing.coordinator.name IS 'Its name here: [a-z0-9][a-z0-9_.-]{0,62}';
+COMMENT ON COLUMN fencing.coordinator.kind IS 'fencing, etcd, kubernetes, zookeeper or other';
+COMMENT ON COLUMN fencing.coordinator.identity IS 'Which one it is, for people: such as etcd''s cluster id';
+COMMENT ON COLUMN fencing.coordinator.state IS 'registered (no epoch yet), installed, conflict (one epoch with two identities), or dropped: the number of its last epoch stays';
+COMMENT ON COLUMN fencing.coordinator.registered_at IS 'When it was registered';
+COMMENT ON COLUMN fencing.coordinator.registered_by IS 'Role that registered it';
+COMMENT ON COLUMN fencing.coordinator.epoch IS 'The epoch that was installed last; a lower one never is again';
+COMMENT ON COLUMN fencing.coordinator.epoch_identity IS 'Its identity: the same number with another identity is another epoch';
+COMMENT ON COLUMN fencing.coordinator.installed_at IS 'When it was installed, by the server''s clock';
+COMMENT ON COLUMN fencing.coordinator.installed_by IS 'Role that installed it';
+COMMENT ON COLUMN fencing.coordinator.system_identifier IS 'The cluster''s system identifier then';
+COMMENT ON COLUMN fencing.coordinator.timeline IS 'The WAL timeline then';
+COMMENT ON COLUMN fencing.coordinator.database IS 'The database''s oid then';
+COMMENT ON COLUMN fencing.coordinator.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.coordinator.lsn IS 'The WAL position then';
+
+CREATE TABLE fencing.remote_fence (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    advanced_by xid8 NOT NULL,
+    advanced_at timestamptz NOT NULL,
+    CONSTRAINT remote_fence_pkey PRIMARY KEY (coordinator, namespace, key)
+) WITH (fillfactor = 70, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE fencing.remote_fence IS
+    'The highest token accepted per lease of a coordinator elsewhere. Changed only under the exclusive fence lock';
+COMMENT ON COLUMN fencing.remote_fence.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.remote_fence.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.remote_fence.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.remote_fence.token IS 'Highest accepted token';
+COMMENT ON COLUMN fencing.remote_fence.advanced_by IS 'Transaction that advanced it';
+COMMENT ON COLUMN fencing.remote_fence.advanced_at IS 'When';
+
+-- Apart from the fence: nobody waits for it, nothing is decided by it but what a purge may forget.
+CREATE TABLE fencing.remote_use (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    used_at     timestamptz NOT NULL,
+    CONSTRAINT remote_use_pkey PRIMARY KEY (coordinator, namespace, key)
+) WITH (fillfactor = 70);
+COMMENT ON TABLE fencing.remote_use IS 'When the fence of a lease of a coordinator elsewhere was last used: recorded once an hour';
+COMMENT ON COLUMN fencing.remote_use.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.remote_use.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.remote_use.key IS 'The lease''s key';
+COMMENT ON COLUMN fencing.remote_use.used_at IS 'A time at which it was used';
+
+CREATE TABLE fencing.fence_floor (
+    coordinator text COLLATE "C" NOT NULL,
+    namespace   text COLLATE "C" NOT NULL,
+    token       bigint NOT NULL,
+    CONSTRAINT fence_floor_pkey PRIMARY KEY (coordinator, namespace)
+);
+COMMENT ON TABLE fencing.fence_floor IS 'What stands for the purged fences of a namespace: a lease without a fence takes no token below it';
+COMMENT ON COLUMN fencing.fence_floor.coordinator IS 'coordinator.name';
+COMMENT ON COLUMN fencing.fence_floor.namespace IS 'The coordinator''s own namespace';
+COMMENT ON COLUMN fencing.fence_floor.token IS 'The highest token of a fence that was purged';
+
 -- Unlogged: PostgreSQL empties it whenever it starts without having been shut down properly.
 CREATE UNLOGGED TABLE fencing.clean_start (unclean_start timestamptz NOT NULL);
 COMMENT ON TABLE fencing.clean_start IS
-    'One row, which is gone after a crash: then renewals may have been lost, and no lease is granted before its ttl has passed since the start';
+    'One row, which is gone after a crash: then renewals and draws may have been lost. No lease is granted before its ttl has passed since the start, and before the first grant the sequence moves on (fencing.on_unclean_start)';
 COMMENT ON COLUMN fencing.clean_start.unclean_start IS 'When the server last started after a crash; -infinity for never';
 INSERT INTO fencing.clean_start VALUES ('-infinity');
 
@@ -269,10 +370,17 @@ SELECT pg_catalog.pg_extension_config_dump('fencing.fence', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.request', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.epoch', '');
+-- A table that was dropped is left out: its number would be another table's elsewhere.
+SELECT pg_catalog.pg_extension_config_dump('fencing.installation',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=) installation.relation)');
 SELECT pg_catalog.pg_extension_config_dump('fencing.term_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.event_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.guarded', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.coordinator', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.remote_fence', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.remote_use', '');
+SELECT pg_catalog.pg_extension_config_dump('fencing.fence_floor', '');
 
 -- Refusal. INSERT stays free: that is how a dump is restored.
 CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger

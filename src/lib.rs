@@ -4,6 +4,7 @@
 //! |---------------|--------------------------------------------------------------------|
 //! | `coordinator` | namespaces, acquire, renew, release, inspection                    |
 //! | `guard`       | protect, and the triggers that check each write                    |
+//! | `remote`      | coordinators elsewhere whose tokens guards compare                 |
 //! | `epoch`       | epochs, and the lineage of the server that opened them             |
 //! | `transaction` | what this transaction presents and holds; follows savepoints       |
 //! | `store`       | the extension's rows, typed                                        |
@@ -16,6 +17,7 @@ pub mod epoch;
 pub mod guard;
 mod hooks;
 pub mod pg;
+pub mod remote;
 pub mod store;
 pub mod transaction;
 
@@ -26,18 +28,22 @@ use pgrx::extension_sql_file;
 extension_sql_file!("../sql/tables.sql", name = "tables", bootstrap);
 extension_sql_file!("../sql/coordinator.sql", name = "coordinator", requires = ["tables"]);
 extension_sql_file!("../sql/guards.sql", name = "guards", requires = ["coordinator"]);
-extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["guards"]);
+extension_sql_file!("../sql/remote.sql", name = "remote", requires = ["guards"]);
+extension_sql_file!("../sql/gaps.sql", name = "gaps", requires = ["remote"]);
 extension_sql_file!("../sql/prove.sql", name = "prove", requires = ["gaps"]);
 extension_sql_file!("../sql/watch.sql", name = "watch", requires = ["gaps"]);
+extension_sql_file!("../sql/epochs.sql", name = "epochs", requires = ["prove"]);
 extension_sql_file!("../sql/grants.sql", name = "grants", finalize);
 
 // Editing a script rebuilds the library.
-const _: [&str; 7] = [
+const _: [&str; 9] = [
     include_str!("../sql/tables.sql"),
     include_str!("../sql/coordinator.sql"),
     include_str!("../sql/guards.sql"),
+    include_str!("../sql/remote.sql"),
     include_str!("../sql/gaps.sql"),
     include_str!("../sql/prove.sql"),
     include_str!("../sql/watch.sql"),
+    include_str!("../sql/epochs.sql"),
     include_str!("../sql/grants.sql"),
 ];

@@ -3,7 +3,7 @@
 //! Decided with the gate and the fence locked and everything read after those locks, so that the
 //! verdict still holds when the transaction commits (G1, G4).
 
-use crate::epoch::Coordinator;
+use crate::epoch::{Blocked, Coordinator};
 use crate::error::{Code, Error};
 use crate::lease::{EndReason, ExpiryRule, Record};
 use crate::time::Instant;
@@ -64,6 +64,17 @@ impl Claim {
         let claim = Claim { token, role_permitted: true, ended, expires_at: Instant::MIN, takeover_visible: false };
         Some((claim, fence))
     }
+
+    /// As [`Claim::superseded`], of the epoch before the open one: what a holder presents that has not
+    /// heard of the new one.
+    pub fn of_older_epoch(fence: Option<Token>, coordinator: Coordinator) -> Option<(Claim, Token)> {
+        let Coordinator::Open(epoch) = coordinator else { return None };
+        let token = Token::new(epoch - 1, 1).ok()?;
+        let fence = fence.filter(|fence| *fence > token).or_else(|| Token::new(epoch, 1).ok())?;
+        let claim =
+            Claim { token, role_permitted: true, ended: None, expires_at: Instant::MAX, takeover_visible: true };
+        Some((claim, fence))
+    }
 }
 
 /// Everything that admission depends on.
@@ -71,6 +82,8 @@ impl Claim {
 pub struct Case {
     /// The coordinator's state.
     pub coordinator: Coordinator,
+    /// What is still to be done for the table in this epoch, if anything is.
+    pub blocked: Option<Blocked>,
     /// What was presented.
     pub presented: Presented,
     /// The highest accepted term; `None` for a lease never granted.
@@ -101,6 +114,8 @@ pub enum Rejection {
     LineageChanged,
     /// LF007
     CoordinatorClosed,
+    /// LF007, of this table alone
+    Blocked(Blocked),
     /// LF002
     Missing,
     /// LF013, of a bigint that is no token
@@ -142,6 +157,9 @@ pub fn admit(case: &Case) -> Verdict {
         Coordinator::LineageChanged => return Verdict::Rejected(R::LineageChanged),
         Coordinator::Closed => return Verdict::Rejected(R::CoordinatorClosed),
     };
+    if let Some(next) = case.blocked {
+        return Verdict::Rejected(R::Blocked(next));
+    }
     let claim = match case.presented {
         Presented::Nothing if case.on_missing == MissingRule::Admit => return Verdict::Admitted,
         Presented::Nothing => return Verdict::Rejected(R::Missing),
@@ -213,6 +231,9 @@ impl Rejection {
             Rejection::CoordinatorClosed => {
                 Error::new(Code::CoordinatorClosed, "coordinator is closed").detail("An epoch transition is under way.")
             }
+            Rejection::Blocked(next) => Error::new(Code::CoordinatorClosed, format!("{target} is blocked"))
+                .detail("A new epoch was opened, and the table has not been resumed in it.")
+                .hint(format!("{} is next.", next.function())),
             Rejection::Missing => Error::new(Code::MissingToken, format!("no fencing token presented for {target}"))
                 .detail(format!("{lease} guards it.")),
             Rejection::Malformed(value) => {

@@ -15,6 +15,7 @@ fn claim(seq: i64) -> Claim {
 fn case(presented: Presented) -> Case {
     Case {
         coordinator: Coordinator::Open(EPOCH),
+        blocked: None,
         presented,
         fence: Some(token(5)),
         on_missing: MissingRule::Reject,
@@ -78,6 +79,40 @@ fn a_superseded_term_is_rejected_whatever_the_rules() {
     for closed in [Coordinator::Closed, Coordinator::LineageChanged] {
         assert_eq!(Claim::superseded(Some(token(5)), closed), None);
     }
+}
+
+/// What proves that an epoch has come to a table.
+#[test]
+fn a_term_of_the_epoch_before_is_rejected_whatever_the_rules() {
+    let open = Coordinator::Open(EPOCH);
+    let fences = [None, Some(token(5)), Some(token(1)), Token::new(EPOCH - 1, 5).ok(), Token::new(1, 1).ok()];
+    for fence in fences {
+        let (claim, fence) = Claim::of_older_epoch(fence, open).unwrap();
+        for on_missing in [MissingRule::Reject, MissingRule::Admit] {
+            for on_expiry in [ExpiryRule::Reject, ExpiryRule::AcceptUntilSuperseded] {
+                let case = case(Presented::Own(claim));
+                assert_eq!(code(&Case { fence: Some(fence), on_missing, on_expiry, ..case }), "LF005", "{fence}");
+            }
+        }
+    }
+    for none in [Coordinator::Closed, Coordinator::LineageChanged, Coordinator::Open(1)] {
+        assert_eq!(Claim::of_older_epoch(Some(token(5)), none), None);
+    }
+}
+
+#[test]
+fn a_blocked_table_takes_nothing_and_says_what_is_next() {
+    for blocked in [Blocked::Install, Blocked::Prove, Blocked::Resume] {
+        for case in [case(Presented::Own(claim(5))), case(Presented::Nothing)] {
+            let case = Case { blocked: Some(blocked), on_missing: MissingRule::Admit, ..case };
+            let Verdict::Rejected(why) = admit(&case) else { panic!("{case:?}") };
+            let error = why.error("jobs/a", Some("public.t"));
+            assert_eq!(error.code, Code::CoordinatorClosed);
+            assert!(error.hint.unwrap().contains(blocked.function()));
+        }
+    }
+    let blocked = Case { blocked: Some(Blocked::Resume), ..case(Presented::Own(claim(5))) };
+    assert_eq!(code(&Case { coordinator: Coordinator::LineageChanged, ..blocked }), "LF006");
 }
 
 #[test]
@@ -177,6 +212,7 @@ proptest! {
     ) {
         let case = Case {
             coordinator: Coordinator::Open(open),
+            blocked: None,
             presented: Presented::Own(claim),
             fence: Token::new(fence_epoch, fence_seq).ok(),
             on_missing: if admit_missing { MissingRule::Admit } else { MissingRule::Reject },

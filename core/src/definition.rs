@@ -13,10 +13,11 @@ pub enum KeySource {
     Columns(Vec<String>),
 }
 
-/// A guard.
+/// A guard. With a coordinator it is that one's leases (`fence=destination`), else those of this database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[allow(missing_docs)] // named as the arguments of protect
 pub struct Definition {
+    pub coordinator: Option<String>,
     pub namespace: String,
     pub key: KeySource,
     pub token_column: Option<String>,
@@ -30,6 +31,9 @@ impl Definition {
     /// The trigger arguments. What is as usual is left out: each statement copies them all.
     pub fn arguments(&self) -> Vec<String> {
         let mut out = vec![format!("namespace={}", self.namespace)];
+        if let Some(coordinator) = &self.coordinator {
+            out.extend(["fence=destination".to_owned(), format!("coordinator={coordinator}")]);
+        }
         match &self.key {
             KeySource::Fixed(key) => out.push(format!("key={key}")),
             KeySource::Columns(columns) => out.extend(columns.iter().map(|c| format!("key_column={c}"))),
@@ -54,6 +58,7 @@ impl Definition {
                 .hint("Attach guards with fencing.protect.")
         };
         let (mut namespace, mut key, mut columns) = (None, None, Vec::new());
+        let (mut destination, mut coordinator) = (false, None);
         let (mut token_column, mut present_column) = (None, None);
         let (mut on_missing, mut observe, mut statement_level) = (MissingRule::Reject, false, false);
         for argument in arguments {
@@ -65,6 +70,8 @@ impl Definition {
                 ("token_column", _) => token_column = Some(value.to_owned()),
                 ("present_column", _) => present_column = Some(value.to_owned()),
                 ("fence", "lease") | ("on_missing", "reject") | ("mode", "enforce") | ("level", "row") => {}
+                ("fence", "destination") => destination = true,
+                ("coordinator", _) => coordinator = Some(value.to_owned()),
                 ("on_missing", "admit") => on_missing = MissingRule::Admit,
                 ("mode", "observe") => observe = true,
                 ("level", "statement") => statement_level = true,
@@ -77,7 +84,19 @@ impl Definition {
             _ => return Err(bad("key")),
         };
         let namespace = namespace.ok_or_else(|| bad("namespace"))?;
-        Ok(Definition { namespace, key, token_column, present_column, on_missing, observe, statement_level })
+        if destination != coordinator.is_some() {
+            return Err(bad("coordinator"));
+        }
+        Ok(Definition {
+            coordinator,
+            namespace,
+            key,
+            token_column,
+            present_column,
+            on_missing,
+            observe,
+            statement_level,
+        })
     }
 }
 
@@ -106,6 +125,7 @@ mod tests {
 
     fn sample(key: KeySource) -> Definition {
         Definition {
+            coordinator: None,
             namespace: "jobs".into(),
             key,
             token_column: Some("to=ken".into()),
@@ -120,7 +140,9 @@ mod tests {
     fn arguments_read_back() {
         for key in [KeySource::Fixed("a=b".into()), KeySource::Columns(vec!["x".into(), "y=z".into()])] {
             let definition = sample(key);
+            let remote = Definition { coordinator: Some("etcd".into()), ..definition.clone() };
             assert_eq!(Definition::parse(&definition.arguments()), Ok(definition));
+            assert_eq!(Definition::parse(&remote.arguments()), Ok(remote));
         }
     }
 
@@ -142,6 +164,9 @@ mod tests {
             &["namespace=jobs", "key=a", "key_column=b"],
             &["namespace=jobs", "key=a", "mode=off"],
             &["namespace=jobs", "key=a", "later=1"],
+            &["namespace=jobs", "key=a", "fence=destination"],
+            &["namespace=jobs", "key=a", "coordinator=etcd"],
+            &["namespace=jobs", "key=a", "fence=lease", "coordinator=etcd"],
             &["jobs"],
         ] {
             let arguments: Vec<_> = bad.iter().map(|s| s.to_string()).collect();

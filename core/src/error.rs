@@ -54,7 +54,7 @@ codes! {
         Some("The token belongs to another epoch and is void. Acquire the lease again.");
     /// Restored, cloned or promoted: an epoch must be opened first.
     LineageChanged = "LF006", "lineage_changed",
-        Some("Once the prior effects are reconciled, open an epoch: SELECT fencing.advance_epoch('reason').");
+        Some("Once the prior effects are reconciled, a superuser or a member of fencing.epoch_authority opens an epoch: SELECT fencing.advance_epoch('reason').");
     /// An epoch transition is under way.
     CoordinatorClosed = "LF007", "coordinator_closed",
         Some("Wait for the epoch transition to end, then acquire the lease again.");
@@ -88,6 +88,8 @@ codes! {
     CheckViolation = "23514", "check_violation", None;
     /// `acquire` out of place.
     ActiveTransaction = "25001", "active_sql_transaction", None;
+    /// A transaction that may not write, or a standby.
+    ReadOnlyTransaction = "25006", "read_only_sql_transaction", None;
     /// No transaction block, where one is needed (a warning).
     NoActiveTransaction = "25P01", "no_active_sql_transaction", None;
     /// Dependents exist.

@@ -6,7 +6,14 @@ pub fn object(members: &[(&str, &str)]) -> String {
     format!("{{{}}}", members.join(", "))
 }
 
-fn string(text: &str) -> String {
+/// The same, of values that are JSON already.
+pub fn nested(members: &[(&str, &str)]) -> String {
+    let members: Vec<_> = members.iter().map(|(key, value)| format!("{}: {value}", string(key))).collect();
+    format!("{{{}}}", members.join(", "))
+}
+
+/// A text.
+pub fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -28,6 +35,11 @@ mod tests {
     fn objects() {
         assert_eq!(object(&[]), "{}");
         assert_eq!(object(&[("reason", "repair"), ("b", "")]), r#"{"reason": "repair", "b": ""}"#);
+    }
+
+    #[test]
+    fn objects_of_objects() {
+        assert_eq!(nested(&[("a", "{}"), ("b", &string("c"))]), r#"{"a": {}, "b": "c"}"#);
     }
 
     #[test]

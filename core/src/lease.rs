@@ -40,12 +40,20 @@ pub enum EndReason {
     Deleted,
     /// The backend that it was bound to is gone.
     SessionLost,
+    /// Another epoch was opened; recorded by the takeover.
+    EpochClosed,
 }
 
 impl EndReason {
     /// Every reason.
-    pub const ALL: [EndReason; 5] =
-        [EndReason::Expired, EndReason::Released, EndReason::Revoked, EndReason::Deleted, EndReason::SessionLost];
+    pub const ALL: [EndReason; 6] = [
+        EndReason::Expired,
+        EndReason::Released,
+        EndReason::Revoked,
+        EndReason::Deleted,
+        EndReason::SessionLost,
+        EndReason::EpochClosed,
+    ];
 
     /// As it is stored and shown.
     pub fn as_str(self) -> &'static str {
@@ -55,6 +63,7 @@ impl EndReason {
             EndReason::Revoked => "revoked",
             EndReason::Deleted => "deleted",
             EndReason::SessionLost => "session_lost",
+            EndReason::EpochClosed => "epoch_closed",
         }
     }
 
@@ -144,6 +153,17 @@ impl Record {
         }
     }
 
+    /// How and when the term ended whose epoch admitted nothing any more from `closed_at` on: by that,
+    /// unless it had run out, or had been taken away, before. Nobody knows of a backend's end without a
+    /// record whether it came first.
+    pub fn end_with_epoch(&self, closed_at: Instant) -> (EndReason, Instant) {
+        let known = Record { session_gone: false, ..*self };
+        match known.end(closed_at) {
+            Some(reason) => (reason, known.end_time(closed_at)),
+            None => (EndReason::EpochClosed, closed_at),
+        }
+    }
+
     /// When a term ended that is over, as far as that is known: a backend's end is only seen.
     pub fn end_time(&self, now: Instant) -> Instant {
         let unrecorded = match self.end(now) {
@@ -172,9 +192,11 @@ pub enum Grantability {
     },
 }
 
-/// Decides whether a lease can be granted at `now`. `record` is `None` for a lease never granted.
-pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> Grantability {
-    let Some(record) = record else { return Grantability::Grantable };
+/// Decides whether a lease can be granted at `now`, in the epoch that is open. `record` is `None` for a
+/// lease never granted. What was granted in another epoch is void, and keeps nothing back: opening
+/// this one has waited for its writers.
+pub fn grantability(record: Option<&Record>, policy: &Policy, epoch: i64, now: Instant) -> Grantability {
+    let Some(record) = record.filter(|record| record.token.epoch() == epoch) else { return Grantability::Grantable };
     let until = match record.end(now) {
         None => return Grantability::Held { until: record.expires_at },
         Some(EndReason::Released) => record.acquired_at.saturating_add(policy.min_hold),
@@ -186,7 +208,7 @@ pub fn grantability(record: Option<&Record>, policy: &Policy, now: Instant) -> G
         Some(EndReason::Revoked) if record.ended.is_none() => record.expires_at.saturating_add(policy.cool_down),
         Some(EndReason::Expired) => record.expires_at.saturating_add(policy.cool_down).max(record.kept_until),
         Some(EndReason::Revoked | EndReason::SessionLost) => record.end_time(now).saturating_add(policy.cool_down),
-        Some(EndReason::Deleted) => now,
+        Some(EndReason::Deleted | EndReason::EpochClosed) => now,
     };
     if now < until { Grantability::CoolingDown { until } } else { Grantability::Grantable }
 }
@@ -198,7 +220,7 @@ pub struct Term {
     pub token: Token,
     /// How it ended, where that was recorded.
     pub ended: Option<EndReason>,
-    /// Whether a later term of its lease was granted.
+    /// Whether a later term of its lease was granted in the same epoch.
     pub superseded: bool,
 }
 
@@ -250,6 +272,7 @@ impl From<EndReason> for Standing {
             EndReason::Revoked => Standing::Revoked,
             EndReason::Deleted => Standing::Deleted,
             EndReason::SessionLost => Standing::SessionLost,
+            EndReason::EpochClosed => Standing::EpochClosed,
         }
     }
 }
@@ -314,19 +337,19 @@ mod tests {
 
     #[test]
     fn a_lease_never_granted_is_grantable() {
-        assert_eq!(grantability(None, &POLICY, 0), Grantability::Grantable);
+        assert_eq!(grantability(None, &POLICY, 7, 0), Grantability::Grantable);
     }
 
     #[test]
     fn held_to_the_last_microsecond() {
-        assert_eq!(grantability(Some(&held()), &POLICY, 129), Grantability::Held { until: 130 });
-        assert_eq!(grantability(Some(&held()), &POLICY, 130), Grantability::Grantable);
+        assert_eq!(grantability(Some(&held()), &POLICY, 7, 129), Grantability::Held { until: 130 });
+        assert_eq!(grantability(Some(&held()), &POLICY, 7, 130), Grantability::Grantable);
     }
 
     #[test]
     fn cool_down_follows_an_abnormal_end_and_min_hold_a_release() {
         let policy = Policy { min_hold: 25, cool_down: 50, ..POLICY };
-        let at = |record: &Record, now| grantability(Some(record), &policy, now);
+        let at = |record: &Record, now| grantability(Some(record), &policy, 7, now);
         assert_eq!(at(&held(), 179), Grantability::CoolingDown { until: 180 });
         assert_eq!(at(&held(), 180), Grantability::Grantable);
         assert_eq!(at(&ended(EndReason::Released, 110), 124), Grantability::CoolingDown { until: 125 });
@@ -372,12 +395,12 @@ mod tests {
         assert_eq!(kept_until(100, 30, Some(125)), 155);
         assert_eq!(kept_until(126, 30, Some(125)), Instant::MIN);
         let kept = Record { kept_until: 155, ..held() };
-        assert_eq!(grantability(Some(&kept), &POLICY, 129), Grantability::Held { until: 130 });
-        assert_eq!(grantability(Some(&kept), &POLICY, 130), Grantability::CoolingDown { until: 155 });
-        assert_eq!(grantability(Some(&kept), &POLICY, 155), Grantability::Grantable);
+        assert_eq!(grantability(Some(&kept), &POLICY, 7, 129), Grantability::Held { until: 130 });
+        assert_eq!(grantability(Some(&kept), &POLICY, 7, 130), Grantability::CoolingDown { until: 155 });
+        assert_eq!(grantability(Some(&kept), &POLICY, 7, 155), Grantability::Grantable);
         // Whose end is recorded was not renewed after it.
         let released = Record { kept_until: 155, ..ended(EndReason::Released, 110) };
-        assert_eq!(grantability(Some(&released), &POLICY, 110), Grantability::Grantable);
+        assert_eq!(grantability(Some(&released), &POLICY, 7, 110), Grantability::Grantable);
     }
 
     #[test]
@@ -387,9 +410,9 @@ mod tests {
         assert_eq!(gone.end(130), Some(EndReason::Expired));
         // Where expiry alone would not stop its writes, this does.
         assert_eq!(gone.ended_for_good(130), Some(EndReason::SessionLost));
-        assert_eq!(grantability(Some(&gone), &POLICY, 101), Grantability::Grantable);
+        assert_eq!(grantability(Some(&gone), &POLICY, 7, 101), Grantability::Grantable);
         let cautious = Policy { cool_down: 50, ..POLICY };
-        assert_eq!(grantability(Some(&gone), &cautious, 101), Grantability::CoolingDown { until: 180 });
+        assert_eq!(grantability(Some(&gone), &cautious, 7, 101), Grantability::CoolingDown { until: 180 });
     }
 
     #[test]
@@ -399,6 +422,32 @@ mod tests {
         // Removed after it had run out, as its record says.
         assert_eq!(standing(Some(&term(Some(EndReason::Expired), false)), None, 7, 100), Standing::Expired);
         assert_eq!(standing(Some(&term(None, false)), Some(&held()), 8, 100), Standing::EpochClosed);
+    }
+
+    #[test]
+    fn a_new_epoch_finds_every_lease_free() {
+        let slow = Policy { min_hold: 1000, cool_down: 1000, ..POLICY };
+        let kept = Record { kept_until: 1000, ..held() };
+        for record in [held(), kept, ended(EndReason::Released, 110), ended(EndReason::Revoked, 110)] {
+            assert_ne!(grantability(Some(&record), &slow, 7, 111), Grantability::Grantable);
+            assert_eq!(grantability(Some(&record), &slow, 8, 111), Grantability::Grantable);
+        }
+    }
+
+    #[test]
+    fn an_epoch_ends_what_had_not_ended_before() {
+        let announced = Record { revoke_at: 120, expires_at: 120, ..held() };
+        let gone = Record { session_gone: true, ..held() };
+        for (record, closed_at, end) in [
+            (held(), 129, (EndReason::EpochClosed, 129)),
+            (held(), 130, (EndReason::Expired, 130)),
+            (announced, 119, (EndReason::EpochClosed, 119)),
+            (announced, 125, (EndReason::Revoked, 120)),
+            (gone, 129, (EndReason::EpochClosed, 129)),
+            (ended(EndReason::Released, 110), 129, (EndReason::Released, 110)),
+        ] {
+            assert_eq!(record.end_with_epoch(closed_at), end, "{record:?} {closed_at}");
+        }
     }
 
     #[test]
@@ -463,7 +512,7 @@ mod tests {
             let policy = Policy { min_hold, cool_down, ..POLICY };
             let current = standing(Some(&term(end, false)), Some(&record), 7, now) == Standing::Current;
             if current {
-                let held = matches!(grantability(Some(&record), &policy, now), Grantability::Held { .. });
+                let held = matches!(grantability(Some(&record), &policy, 7, now), Grantability::Held { .. });
                 prop_assert!(held);
             }
         }
@@ -496,8 +545,8 @@ mod tests {
                 expires_at: (acquired + ttl).min(revoke_at), revoke_at, ..held()
             };
             let policy = Policy { min_hold, cool_down, ..POLICY };
-            if grantability(Some(&record), &policy, now) == Grantability::Grantable {
-                prop_assert_eq!(grantability(Some(&record), &policy, now + later), Grantability::Grantable);
+            if grantability(Some(&record), &policy, 7, now) == Grantability::Grantable {
+                prop_assert_eq!(grantability(Some(&record), &policy, 7, now + later), Grantability::Grantable);
             }
         }
     }

@@ -71,6 +71,7 @@ pub enum Name {
     SessionCrashed,
     Deleted,
     EpochClosed,
+    EpochLapsed,
     Closed,
 }
 
@@ -143,6 +144,25 @@ const fn over(word: &'static str, acquire: Row, inspect: &'static str, drop: Row
         says(RevokeWithGrace, "not_held"),
         says(RequestHandover, "false"),
         drop,
+        says(Evict, "nobody"),
+    ]
+}
+
+/// What calls answer of a term that an epoch has ended, and what taking over or dropping the lease records.
+const fn of_an_earlier_epoch(taken_over: &'static [&'static str], dropped: &'static [&'static str]) -> [Row; 13] {
+    [
+        makes(Acquire, "granted", "epoch_closed", "held", taken_over),
+        says(AcquireAgain, "over"),
+        says(Renew, "epoch_closed"),
+        says(RenewAll, "epoch_closed"),
+        says(Release, "epoch_closed"),
+        says(CheckToken, "epoch_closed"),
+        says(Inspect, "free"),
+        says(Write, "LF005"),
+        says(Revoke, "not_held"),
+        says(RevokeWithGrace, "not_held"),
+        says(RequestHandover, "false"),
+        makes(DropLease, "deleted", "epoch_closed", "free", dropped),
         says(Evict, "nobody"),
     ]
 }
@@ -445,14 +465,19 @@ pub const STATES: &[State] = &[
         name: Name::EpochClosed,
         title: "of an earlier epoch",
         meaning: "The term was held when another epoch was opened.",
-        rows: &[
-            says(AcquireAgain, "over"),
-            says(Renew, "epoch_closed"),
-            says(RenewAll, "epoch_closed"),
-            says(Release, "epoch_closed"),
-            says(CheckToken, "epoch_closed"),
-            says(Write, "LF005"),
-        ],
+        rows: &of_an_earlier_epoch(
+            &["term", "term.end_reason = epoch_closed", "term.superseded_by"],
+            &["term.end_reason = epoch_closed", "event lease_dropped"],
+        ),
+    },
+    State {
+        name: Name::EpochLapsed,
+        title: "expired in an earlier epoch",
+        meaning: "As of an earlier epoch; the term had run out before, and nobody had taken over.",
+        rows: &of_an_earlier_epoch(
+            &["term", "term.end_reason = expired", "term.superseded_by"],
+            &["term.end_reason = expired", "event lease_dropped"],
+        ),
     },
     State {
         name: Name::Closed,
@@ -467,6 +492,17 @@ pub const STATES: &[State] = &[
             says(CheckToken, "epoch_closed"),
             says(Inspect, "closed"),
             says(Write, "LF007"),
+            says(Revoke, "not_held"),
+            says(RevokeWithGrace, "not_held"),
+            says(RequestHandover, "false"),
+            makes(
+                DropLease,
+                "deleted",
+                "epoch_closed",
+                "closed",
+                &["term.end_reason = epoch_closed", "event lease_dropped"],
+            ),
+            says(Evict, "nobody"),
         ],
     },
 ];

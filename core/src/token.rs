@@ -48,9 +48,14 @@ impl Token {
         self.0
     }
 
+    /// The epoch of a number that is a token.
+    pub fn epoch_of(value: i64) -> i64 {
+        value >> SEQ_BITS
+    }
+
     /// The epoch: the comparison domain that the token was issued in.
     pub fn epoch(self) -> i64 {
-        self.0 >> SEQ_BITS
+        Token::epoch_of(self.0)
     }
 
     /// The sequence number within the epoch.

@@ -43,7 +43,7 @@ SELECT try('INSERT INTO doc VALUES (1, {old})', hints => true);
 ROLLBACK;
 
 -- LF005 epoch_mismatch: a later epoch has been opened.
-INSERT INTO fencing.epoch SELECT epoch + 1, gen_random_uuid(), clock_timestamp(), 'test', opened_by, system_identifier, timeline, database, fingerprint, lsn, 'open' FROM fencing.epoch;
+SELECT fencing.advance_epoch('test') IS NOT NULL;
 \c
 SET client_min_messages = warning;
 SELECT regexp_replace(try('INSERT INTO doc VALUES (1, {new})', hints => true), 'epoch \d+', 'epoch N');
@@ -59,7 +59,7 @@ SELECT left(try('INSERT INTO doc VALUES (1, {new})'), 5);
 RESET fencing.test_clock_offset;
 
 -- LF007 coordinator_closed: it comes before all else.
-INSERT INTO fencing.epoch SELECT epoch + 1, gen_random_uuid(), clock_timestamp(), 'test', opened_by, system_identifier, timeline, database, fingerprint, lsn, 'closed' FROM fencing.epoch ORDER BY epoch DESC LIMIT 1;
+SELECT fencing.begin_epoch_transition('test') IS NOT NULL;
 \c
 SET client_min_messages = warning;
 SELECT try('INSERT INTO doc VALUES (1, {next})', hints => true);

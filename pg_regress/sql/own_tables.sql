@@ -29,7 +29,7 @@ SELECT try($$INSERT INTO fencing.fence SELECT * FROM fencing.fence ON CONFLICT (
 CREATE ROLE regress_own_anna;
 SET ROLE regress_own_anna;
 SELECT left(try(format('SELECT * FROM fencing.%I', name)), 5)
-  FROM unnest(ARRAY['namespace', 'member', 'lease', 'fence', 'term', 'request', 'epoch', 'event', 'guarded', 'protocol']) AS name;
+  FROM unnest(ARRAY['namespace', 'member', 'lease', 'fence', 'term', 'request', 'epoch', 'event', 'guarded', 'coordinator', 'remote_fence', 'remote_use', 'fence_floor', 'protocol']) AS name;
 SELECT left(try('INSERT INTO fencing.protocol VALUES (2)'), 5);
 SELECT left(try($$SELECT nextval('fencing.term_seq')$$), 5), left(try($$SELECT setval('fencing.term_seq', 1)$$), 5), left(try('SELECT last_value FROM fencing.term_seq'), 5);
 SELECT count(*) FROM fencing.guards;

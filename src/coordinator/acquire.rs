@@ -6,23 +6,21 @@
 
 use super::announce::announce;
 use super::{binding, require_done, required, required_bytes, waiting};
+use crate::epoch::issue;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{self, Mode, Tag};
-use crate::pg::sequence;
 use crate::pg::session::Session;
-use crate::pg::snapshot::Latest;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, text, xact};
 use crate::store::lease::{Grant, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, clean_start, epoch, fence, lease, request, term};
+use crate::store::{LeaseId, epoch, fence, lease, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{Grantability, Standing, grantability, standing};
 use fencing_core::name::Interval;
 use fencing_core::time::{Instant, SECOND, Span, trust_for};
-use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, Token, name};
 use pgrx::pg_sys::{Datum, Oid};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -284,7 +282,9 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
     if let Some(token) = answered {
         return Err(repeated(token, open, current.as_ref(), now));
     }
-    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, now) {
+    let open_or_own =
+        if mutant::without("void") { current.as_ref().map_or(open, |l| l.record.token.epoch()) } else { open };
+    match grantability(current.as_ref().map(|l| &l.record), &request.namespace.policy, open_or_own, now) {
         Grantability::Held { until } => Err(Attempt::Held { by: current.map(Holder::of), retry_after: until - now }),
         Grantability::CoolingDown { until } => Err(Attempt::CoolingDown { retry_after: until - now }),
         Grantability::Grantable => Ok(Grantable { open, current, now }),
@@ -348,12 +348,11 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         let writers = lease.changer().map_or_else(Vec::new, |writer| writer.in_the_way_of(Mode::Shared));
         return Ok(blocked(writers, false));
     }
-    let before = Latest::take();
-    let (seq, lsn) = draw()?;
-    let token = Token::new(open, seq)?;
-    // A sequence behind the terms has lost history: what it draws may have been issued before. Terms
-    // drawn later may have been committed since; the snapshot doesn't see them.
-    if term::any_from(token, &before) {
+    // What may have been issued before is not issued again.
+    let Some((token, lsn)) = issue::draw(open)? else { return Ok(Attempt::Closed) };
+    let record = current.as_ref().map(|lease| lease.record.token);
+    let fence = fence::read_locked(&request.lease).map(|fence| fence.token);
+    if record.max(fence) >= Some(token) && !mutant::without("fence_ahead") {
         return Ok(Attempt::Closed);
     }
     let expires_at = now + request.ttl;
@@ -395,7 +394,6 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         request::insert(id, request.role, &request.lease, token);
     }
     fences::acquired(request.lease.clone(), command);
-    clean_start::note();
     if request.bind_session {
         binding::bind(request.lease.clone(), token);
     }
@@ -412,21 +410,14 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     }))
 }
 
-fn draw() -> Result<(i64, u64), Error> {
-    let sequence = extension::oids().term_seq;
-    let exhausted = || {
-        Error::new(Code::TermsExhausted, "fencing terms are exhausted")
-            .detail(format!("The sequence has reached {MAX_SEQ}."))
-    };
-    sequence::draw(sequence).ok_or_else(exhausted)
-}
-
 /// Records what became of the previous term of the lease.
 fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Error> {
     let record = &previous.record;
     let Some(term) = term::read(record.token) else { return Ok(()) };
-    let end = record.end(now).filter(|_| record.ended.is_none());
-    let end = end.map(|reason| term::End { reason, by: None, at: record.end_time(now), observed_at: now });
+    let of_epoch = || epoch::void_end(record, Some(next.epoch()), now);
+    let end = of_epoch().or_else(|| record.end(now).map(|reason| (reason, record.end_time(now))));
+    let end = end.filter(|_| record.ended.is_none());
+    let end = end.map(|(reason, at)| term::End { reason, by: None, at, observed_at: now });
     require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 

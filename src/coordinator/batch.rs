@@ -5,10 +5,11 @@
 //! is such a transaction itself until it commits.
 
 use super::terms::{Holding, INDETERMINATE, asked_ttl, holding, renewed_until};
+use crate::epoch::history;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
-use crate::pg::{clock, memory, role, xact};
+use crate::pg::{clock, lock, memory, role, xact};
 use crate::store::lease::Batch;
 use crate::store::{epoch, term};
 use fencing_core::lease::Standing;
@@ -44,6 +45,10 @@ pub fn renew_all(args: &Args) -> Result<Answer<'static>, Error> {
 
 fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, Error> {
     let statement_start = clock::statement_start();
+    // While the gate is shut for an epoch, no term's end can be told without waiting.
+    if !lock::try_write_leases() {
+        return Ok(vec![Outcome::Over(INDETERMINATE); tokens.len()]);
+    }
     let open = epoch::open_number();
     let mut outcomes = Vec::with_capacity(tokens.len());
     for some in tokens.chunks(CHUNK) {
@@ -60,6 +65,11 @@ fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, E
     }
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Renewed { .. })) {
         xact::next_command();
+    }
+    let unknown = |outcome: &Outcome| matches!(outcome, Outcome::Over(status) if *status == Standing::Unknown.as_str());
+    let never_issued: Vec<_> = tokens.iter().zip(&outcomes).filter(|(_, o)| unknown(o)).map(|(t, _)| *t).collect();
+    if !never_issued.is_empty() {
+        history::witness(&never_issued, None);
     }
     Ok(outcomes)
 }

@@ -9,7 +9,7 @@ use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::{clock, memory, mutant};
 use crate::store::lease::{self, Lease};
-use crate::store::{LeaseId, term};
+use crate::store::{LeaseId, epoch, term};
 use fencing_core::Token;
 use fencing_core::lease::EndReason;
 use fencing_core::time::Instant;
@@ -47,7 +47,8 @@ pub fn bind(lease: LeaseId, token: Token) {
 fn held(bound: &Bound) -> Option<(Lease, Instant)> {
     let lease = lease::read(&bound.lease)?;
     let now = clock::of_lease(Some(&lease.record));
-    (lease.record.token == bound.token && lease.record.end(now).is_none()).then_some((lease, now))
+    let held = lease.record.token == bound.token && lease.record.end(now).is_none() && !epoch::is_void(&lease.record);
+    held.then_some((lease, now))
 }
 
 /// Records that this backend's terms are lost.

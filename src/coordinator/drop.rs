@@ -11,7 +11,7 @@ use crate::pg::{clock, memory, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, term};
+use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
 use fencing_core::lease::{EndReason, ExpiryRule, Grantability, Record, grantability};
 use fencing_core::time::{Instant, Span};
@@ -77,8 +77,10 @@ fn purge(namespace: &Namespace, idle_for: Span) -> i64 {
 /// Over for so long, and kept back by nothing.
 fn is_idle(record: &Record, namespace: &Namespace, idle_for: Span) -> bool {
     let now = clock::of_lease(Some(record));
-    grantability(Some(record), &namespace.policy, now) == Grantability::Grantable
-        && now - record.end_time(now) >= idle_for
+    let governing = epoch::governing(record);
+    let ended_at = epoch::void_end(record, governing, now).map_or_else(|| record.end_time(now), |(_, at)| at);
+    let open = governing.unwrap_or_default();
+    grantability(Some(record), &namespace.policy, open, now) == Grantability::Grantable && now - ended_at >= idle_for
 }
 
 fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
@@ -106,7 +108,8 @@ pub fn remove(lease: &Lease, on_expiry: ExpiryRule, now: Instant) -> Result<Writ
         if written == Written::Done
             && let Some(term) = term
         {
-            let (reason, at) = lease.record.end_by_removal(on_expiry, now);
+            let void = epoch::void_end(&lease.record, epoch::governing(&lease.record), now);
+            let (reason, at) = void.unwrap_or_else(|| lease.record.end_by_removal(on_expiry, now));
             let by = (reason == EndReason::Deleted).then(role::outer_user);
             let end = term::End { reason, by, at, observed_at: now };
             require_done(term::close(&term, &lease.record, Some(&end), None))?;

@@ -3,7 +3,6 @@
 //! That a process was told to end proves nothing; that its locks are gone does.
 
 use super::blockers::in_the_way;
-use super::revoke::is_void;
 use super::{named_lease, patience};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::holder::{At, Holder};
@@ -12,8 +11,8 @@ use crate::pg::wait::{Deadline, poll};
 use crate::pg::{clock, memory, prepared, role, session, text, xact};
 use crate::store::LeaseId;
 use crate::store::event::{self, Event};
-use crate::store::lease;
 use crate::store::namespace::{Namespace, Privilege};
+use crate::store::{epoch, lease};
 use fencing_core::time::{SECOND, Span};
 use fencing_core::{Code, Error, Token};
 
@@ -66,7 +65,7 @@ struct Held;
 fn not_held(id: &LeaseId) -> Result<Option<Token>, Held> {
     let Some(record) = lease::read(id).map(|lease| lease.record) else { return Ok(None) };
     let now = clock::of_lease(Some(&record));
-    if record.end(now).is_none() && !is_void(&record) { Err(Held) } else { Ok(Some(record.token)) }
+    if record.end(now).is_none() && !epoch::is_void(&record) { Err(Held) } else { Ok(Some(record.token)) }
 }
 
 fn is_held(namespace: &Namespace, id: &LeaseId) -> Error {

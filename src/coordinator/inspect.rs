@@ -10,7 +10,6 @@ use crate::store::lease::Lease;
 use crate::store::namespace::Privilege;
 use crate::store::{LeaseId, epoch, lease};
 use fencing_core::Error;
-use fencing_core::epoch::Coordinator;
 use fencing_core::lease::{EndReason, Grantability, grantability};
 
 /// `inspect(namespace, key)`
@@ -19,9 +18,11 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
     let lease = lease::read(&id);
     let record = lease.as_ref().map(|l| &l.record);
     let now = clock::of_lease(record);
-    let open = matches!(epoch::coordinator(), Some(Coordinator::Open(_)));
-    let state = match grantability(record, &namespace.policy, now) {
-        _ if !open => "closed",
+    let open = epoch::open_number();
+    // What was granted in another epoch holds nothing.
+    let record = record.filter(|r| open == 0 || r.token.epoch() == open);
+    let state = match grantability(record, &namespace.policy, open, now) {
+        _ if open == 0 => "closed",
         Grantability::Held { .. } => "held",
         Grantability::CoolingDown { .. } => "cooling_down",
         Grantability::Grantable if record.is_some_and(|r| r.end(now) == Some(EndReason::Expired)) => "expired",

@@ -22,8 +22,9 @@ use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
 use fencing_core::{Code, Error, name};
+pub use revoke::naming;
 use std::rc::Rc;
-use waiting::patience;
+pub use waiting::patience;
 
 sql_function!(
     fencing_create_namespace,

@@ -7,8 +7,8 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::{catalog, clock, extension, mutant, relation, role, xact};
-use crate::store::lease;
 use crate::store::namespace::{self, Columns, Privilege, expiry_rule};
+use crate::store::{epoch as epoch_rows, lease};
 use fencing_core::definition::Definition;
 use fencing_core::lease::Policy;
 use fencing_core::name::{self, Interval};
@@ -42,7 +42,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
     if namespace::by_name(&name).is_some() {
         return Err(Error::new(Code::DuplicateObject, format!("namespace \"{name}\" already exists")));
     }
-    epoch::open_first()?;
+    epoch::open_first("first namespace")?;
     let id = namespace::insert(&name, &columns, clock::now());
     for privilege in [Privilege::Hold, Privilege::Administer] {
         namespace::grant(id, role::outer_user(), privilege);
@@ -127,7 +127,9 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
     }
     let leases = lease::all(namespace.id);
     let now = clock::now();
-    if let Some((id, _)) = leases.iter().find(|(_, lease)| lease.record.end(now).is_none()) {
+    if let Some((id, _)) =
+        leases.iter().find(|(_, lease)| lease.record.end(now).is_none() && !epoch_rows::is_void(&lease.record))
+    {
         return in_use(format!("Lease \"{}\" is held.", id.describe(&name)), "Release its leases first.");
     }
     for (id, lease) in &leases {
@@ -141,7 +143,9 @@ pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// A table whose guard names the namespace.
 fn guarded_table(namespace: &str) -> Option<String> {
-    let names = |arguments: &[String]| Definition::parse(arguments).is_ok_and(|d| d.namespace == namespace);
+    let names = |arguments: &[String]| {
+        Definition::parse(arguments).is_ok_and(|d| d.coordinator.is_none() && d.namespace == namespace)
+    };
     let guards = catalog::triggers_calling(&extension::guard_functions());
     guards.iter().find(|trigger| names(&trigger.arguments)).map(|trigger| relation::quoted_name(trigger.table))
 }

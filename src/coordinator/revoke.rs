@@ -10,14 +10,13 @@ use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::wait::{Waited, lock_until, poll};
-use crate::pg::{clock, role, xact};
+use crate::pg::{clock, extension, role, xact};
 use crate::store::event::{self, Event};
 use crate::store::lease::{self, Lease};
 use crate::store::namespace::{Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
-use fencing_core::epoch::Coordinator;
-use fencing_core::lease::{EndReason, Record};
+use fencing_core::lease::EndReason;
 use fencing_core::time::{Instant, Span};
 use fencing_core::{Code, Error, name};
 
@@ -90,10 +89,14 @@ fn require_alone() -> Result<(), Error> {
 /// Locks a lease's heartbeat against everyone who writes it, or 55P03.
 pub fn lock_heartbeat(namespace: &Namespace, id: &LeaseId) -> Result<Tag, Error> {
     let heartbeat = Tag::heartbeat(id.hash);
-    if lock_until(&heartbeat, Mode::Exclusive, patience()) == Waited::Locked {
-        return Ok(heartbeat);
+    // Whoever shuts the gate for an epoch is waited for no longer.
+    for (lock, mode) in [(Tag::gate(), Mode::Intent), (heartbeat, Mode::Exclusive)] {
+        if lock_until(&lock, mode, patience()) != Waited::Locked {
+            return Err(being_changed(namespace, id, &lock.in_the_way_of(mode)));
+        }
     }
-    Err(being_changed(namespace, id, &heartbeat.in_the_way_of(Mode::Exclusive)))
+    extension::catch_up();
+    Ok(heartbeat)
 }
 
 /// Does what it takes as soon as nobody else has the row open, or 55P03.
@@ -108,7 +111,7 @@ pub fn once_free<T>(
 fn being_changed(namespace: &Namespace, id: &LeaseId, by: &[i32]) -> Error {
     let lease = id.describe(&namespace.name);
     let error = Error::new(Code::LockNotAvailable, format!("lease \"{lease}\" is being changed"))
-        .hint("An open transaction has renewed, released or acquired it. Try again once that has ended.");
+        .hint("An open transaction has renewed, released or acquired it, or changes the epoch. Try again once that has ended.");
     naming(error, by)
 }
 
@@ -128,12 +131,7 @@ pub fn naming(error: Error, by: &[i32]) -> Error {
 fn held(id: &LeaseId) -> Option<(Lease, Instant)> {
     let lease = lease::read(id)?;
     let now = clock::of_lease(Some(&lease.record));
-    (!is_void(&lease.record)).then_some((lease, now))
-}
-
-/// Whether another epoch than the lease's is open. Where none is, its term may yet be good.
-pub fn is_void(record: &Record) -> bool {
-    matches!(epoch::coordinator(), Some(Coordinator::Open(open)) if open != record.token.epoch())
+    (!epoch::is_void(&lease.record)).then_some((lease, now))
 }
 
 /// A lease whose term may still write.

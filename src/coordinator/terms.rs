@@ -5,8 +5,9 @@
 
 use super::announce::announce;
 use super::token;
+use crate::epoch::history;
 use crate::pg::entry::{Answer, Args};
-use crate::pg::lock::{Mode, Tag};
+use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, role, xact};
@@ -67,8 +68,15 @@ fn require_own(term: &Term) -> Result<(), Error> {
 /// A term that is current, with its heartbeat locked against every other writer of it; otherwise what
 /// to answer.
 fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Error> {
-    let Some(term) = term_of(value) else { return Ok(Err(Standing::Unknown.as_str())) };
+    let Some(term) = term_of(value) else {
+        history::witness(&[value], None);
+        return Ok(Err(Standing::Unknown.as_str()));
+    };
     require_own(&term)?;
+    // While the gate is shut for an epoch, no term's end can be told without waiting.
+    if !lock::try_write_leases() {
+        return Ok(Err(INDETERMINATE));
+    }
     let heartbeat = Tag::heartbeat(term.lease.hash);
     if !heartbeat.try_lock(Mode::Exclusive) {
         // Somebody may be taking over a term that is over anyway.

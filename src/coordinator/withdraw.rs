@@ -8,7 +8,7 @@ use crate::pg::lock::{Mode, Tag};
 use crate::pg::wait::{Waited, lock_until};
 use crate::pg::{clock, role, xact};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, lease};
+use crate::store::{LeaseId, epoch, lease};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
 
@@ -50,6 +50,7 @@ fn end_terms(namespace: &Namespace, withdrawn: Oid) -> Result<(), Error> {
     lease::each(namespace.id, |id, record, role| {
         let now = clock::of_lease(Some(&record));
         if record.may_write(namespace.policy.on_expiry, now)
+            && !epoch::is_void(&record)
             && role::is_member(role, withdrawn)
             && !namespace::permits(namespace, role, &[Privilege::Hold])
         {
@@ -72,7 +73,7 @@ fn end_term(namespace: &Namespace, id: &LeaseId, withdrawn: Oid) -> Result<(), E
     once_free(namespace, id, || {
         let Some(lease) = lease::read(id) else { return Ok(Some(())) };
         let now = clock::of_lease(Some(&lease.record));
-        if !lease.record.may_write(namespace.policy.on_expiry, now) {
+        if !lease.record.may_write(namespace.policy.on_expiry, now) || epoch::is_void(&lease.record) {
             return Ok(Some(()));
         }
         Ok(take_away(namespace, id, &lease, now, &reason)?.then_some(()))

@@ -1,15 +1,80 @@
 //! Lineage: which server this is, among all the copies of it that there may be.
 
-use crate::pg::server;
-use crate::store::epoch::Lineage;
+use super::{history, issue};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::snapshot::Latest;
+use crate::pg::value::Value;
+use crate::pg::{extension, sequence, server, text, xact};
+use crate::store::clean_start::{self, State};
+use crate::store::epoch::{self, Recorded};
+use crate::store::installation;
+use fencing_core::epoch::State as EpochState;
+use fencing_core::json;
+use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
 
 /// The running server.
 pub fn actual() -> Lineage {
-    Lineage {
-        system_identifier: server::system_identifier() as i64,
-        timeline: i64::from(server::timeline()),
-        database: server::database(),
-        fingerprint: server::fingerprint(),
-        lsn: server::insert_lsn(),
+    server::lineage()
+}
+
+/// Why the coordinator is closed (`LF006`), for a DETAIL.
+pub fn why_closed() -> String {
+    let Some(recorded) = epoch::latest() else { return "No epoch was ever opened.".to_owned() };
+    let actual = actual();
+    let differences = differences(&recorded.lineage, &actual);
+    if !differences.is_empty() {
+        let what = describe(&differences, &recorded.lineage, &actual);
+        return format!(
+            "This server is not the one on which the epoch was opened: it was restored, cloned or promoted. {what}"
+        );
     }
+    match clean_start::state_now() {
+        State::Logged => {
+            "Table fencing.clean_start is not unlogged: whether the server started uncleanly can't be known. Make it so again: ALTER TABLE fencing.clean_start SET UNLOGGED."
+        }
+        State::Unclean | State::Clean => "The server started uncleanly, and may have lost history.",
+    }
+    .to_owned()
+}
+
+/// `lineage()`: one row.
+pub fn lineage(_: &Args) -> Result<Answer<'static>, fencing_core::Error> {
+    xact::require_primary(c"fencing.lineage()");
+    extension::catch_up();
+    let (recorded, actual) = (epoch::latest(), actual());
+    let findings = findings(recorded.as_ref(), &actual);
+    let json = |parts: &[(&str, String)]| {
+        let parts: Vec<_> = parts.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Value::Raw(text::jsonb_of(&json::object(&parts)))
+    };
+    let of_epoch = |recorded: &Recorded| {
+        let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
+        parts.extend(recorded.lineage.parts());
+        json(&parts)
+    };
+    Ok(Answer::Record(vec![
+        recorded.as_ref().map_or(Value::Null, of_epoch),
+        json(&actual.parts()),
+        Value::Raw(text::datum_of_str(&verdict(&findings))),
+    ]))
+}
+
+fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
+    let Some(recorded) = recorded else { return vec![Finding::NoEpoch] };
+    let mut findings: Vec<_> = differences(&recorded.lineage, actual).into_iter().map(Finding::Differs).collect();
+    if clean_start::state_now() != State::Clean {
+        findings.push(Finding::UncleanStart);
+    }
+    // Terms first: what is drawn after them may be committed meanwhile.
+    let before = Latest::take();
+    if issue::is_behind(recorded.epoch, sequence::last_drawn(extension::oids().term_seq), &before) {
+        findings.push(Finding::SequenceBehind);
+    }
+    if history::is_lost(recorded) {
+        findings.push(Finding::HistoryLost);
+    }
+    if recorded.state != EpochState::Open || installation::any_left() {
+        findings.push(Finding::TransitionUnderWay);
+    }
+    findings
 }

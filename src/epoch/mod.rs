@@ -1,14 +1,30 @@
 //! Epochs: who issued the tokens, and when.
 
-mod lineage;
+mod gate;
+pub mod history;
+pub mod issue;
+pub mod lineage;
+mod steps;
+mod transition;
+pub mod unclean;
 
-use crate::pg::sequence;
-use crate::pg::{clock, extension, role, server};
+use crate::pg::entry::{BOOL, REGCLASS, TEXT};
+use crate::pg::{clock, extension, role, sequence, server};
+use crate::sql_function;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 use std::ffi::CString;
+
+sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
+sql_function!(fencing_unresolved, [], transition::unresolved);
+sql_function!(fencing_open_epoch, [TEXT, BOOL, BOOL], transition::open);
+sql_function!(fencing_install_local, [REGCLASS], steps::install_local);
+sql_function!(fencing_note_proof, [REGCLASS, BOOL], steps::note_proof);
+sql_function!(fencing_resume, [REGCLASS], steps::resume);
+sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
+sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
 
@@ -22,14 +38,20 @@ pub fn define_settings() {
         GucContext::Sighup,
         GucFlags::default(),
     );
+    unclean::define_settings();
+}
+
+/// Whether the caller is a superuser or a member of `fencing.epoch_authority`.
+pub fn is_authority() -> bool {
+    let user = role::outer_user();
+    let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
+    let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
+    member || role::is_superuser(user)
 }
 
 /// Refuses (42501) whoever is neither a superuser nor a member of `fencing.epoch_authority`.
 pub fn require_authority(what: &str) -> Result<(), Error> {
-    let user = role::outer_user();
-    let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
-    let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
-    if member || role::is_superuser(user) {
+    if is_authority() {
         return Ok(());
     }
     Err(Error::new(Code::InsufficientPrivilege, format!("permission denied to {what}"))
@@ -37,7 +59,7 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
 }
 
 /// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
-pub fn open_first() -> Result<(), Error> {
+pub fn open_first(reason: &str) -> Result<(), Error> {
     if last().is_some() {
         return Ok(());
     }
@@ -53,7 +75,7 @@ pub fn open_first() -> Result<(), Error> {
         epoch: number,
         identity: server::random_uuid(),
         opened_at: now,
-        reason: "first namespace",
+        reason,
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });

@@ -1,20 +1,22 @@
 //! The check of a write: lock, read, decide. Every rule is in `core`; the order here is what makes
 //! the verdict hold until commit (G1, G4): gate, fence, and only then any read.
 
+use crate::epoch::{history, lineage};
 use crate::pg::backend::Backend;
 use crate::pg::table::Access;
 use crate::pg::{clock, extension, mutant, role, snapshot, xact};
 use crate::store::fence;
 use crate::store::lease::{self, Heartbeat};
 use crate::store::namespace::{self, Namespace};
-use crate::store::{LeaseId, epoch, term};
+use crate::store::{LeaseId, epoch, installation, term};
 use crate::transaction::presentation::{self, Own};
 use crate::transaction::{self, fences};
 use fencing_core::admission::{Case, Claim, MissingRule, Presented, Rejection, Verdict, admit};
-use fencing_core::epoch::Coordinator;
+use fencing_core::epoch::{Blocked, Coordinator};
 use fencing_core::lease::{EndReason, ExpiryRule};
 use fencing_core::time::Instant;
 use fencing_core::{Error, Token};
+use pgrx::pg_sys::Oid;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -31,6 +33,8 @@ pub enum Strictness {
 pub struct Question<'a> {
     /// Name of the namespace.
     pub namespace: &'a str,
+    /// The table that is written.
+    pub table: Oid,
     /// The lease's key.
     pub key: &'a [u8],
     /// The token that the row itself presents.
@@ -84,9 +88,12 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         extension::catch_up();
     }
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
-    let coordinator = epoch::coordinator().unwrap_or(Coordinator::Closed);
+    let (mut coordinator, any_blocked) = epoch::admission();
     let subject = Subject::new(question.namespace, question.key)?;
-    let (nothing, stale) = transaction::with(|t| (t.presents_nothing(), t.stale.is_presented()));
+    let (nothing, stale, older_epoch) =
+        transaction::with(|t| (t.presents_nothing(), t.stale.is_presented(), t.stale.is_of_older_epoch()));
+    // A proof that the older epoch is rejected comes before the table is unblocked.
+    let blocked = if any_blocked && !older_epoch { blocked(question.table) } else { None };
     let malformed = question.inline.filter(|value| *value <= 0 && !stale);
     let lenient = mutant::without("expiry");
     let on_expiry = if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.namespace.policy.on_expiry };
@@ -94,7 +101,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let (mut now, mut seen) = (None, None);
     let (presented, fence) = if let Some(value) = malformed {
         (Presented::Malformed(value), None)
-    } else if nothing || !matches!(coordinator, Coordinator::Open(_)) {
+    } else if nothing || blocked.is_some() || !matches!(coordinator, Coordinator::Open(_)) {
         (Presented::Nothing, None)
     } else {
         if enforce {
@@ -105,19 +112,43 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         }
         let latest = Latest::read(&subject.lease, question.strictness);
         let fence = latest.as_ref().map(|latest| latest.token);
+        if mutant::without("epoch")
+            && let Some(latest) = &latest
+        {
+            coordinator = Coordinator::Open(latest.token.epoch());
+        }
         seen = latest.as_ref().and_then(|latest| latest.heartbeat.as_ref()?.seen);
         let now = *now.insert(clock::now());
-        match Claim::superseded(fence, coordinator).filter(|_| stale) {
+        let proof = if older_epoch { Claim::of_older_epoch } else { Claim::superseded };
+        match proof(fence, coordinator).filter(|_| stale) {
             Some((claim, fence)) => (Presented::Own(claim), Some(fence)),
             None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry, now), fence),
         }
     };
     let now = now.unwrap_or_else(clock::now);
-    let verdict = admit(&Case { coordinator, presented, fence, on_missing: question.on_missing, on_expiry, now });
+    let verdict = admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now });
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
     }
     Ok((verdict, subject))
+}
+
+/// Why nothing at all is admitted to a table now, if nothing is.
+pub fn closed(table: Oid, enforce: bool) -> Option<Rejection> {
+    if !(enforce && fences::enter_gate()) {
+        extension::catch_up();
+    }
+    let (coordinator, any_blocked) = epoch::admission();
+    match coordinator {
+        Coordinator::Open(_) => blocked(table).filter(|_| any_blocked).map(Rejection::Blocked),
+        Coordinator::LineageChanged => Some(Rejection::LineageChanged),
+        Coordinator::Closed => Some(Rejection::CoordinatorClosed),
+    }
+}
+
+/// What is still to be done for the table before it is written to in this epoch.
+fn blocked(table: Oid) -> Option<Blocked> {
+    installation::blocked(table).map(|(next, _)| next).filter(|_| !mutant::without("blocked"))
 }
 
 /// The term accepted before, if it is what is presented for this lease now.
@@ -219,12 +250,34 @@ fn takeover_visible(lease: &LeaseId, latest: &Latest) -> bool {
     !xact::uses_one_snapshot() && command.is_some_and(|c| snapshot::statement_sees(latest.granted_by, Some(c)))
 }
 
+/// The error for a rejected write of `relation`, with what this database knows of it. What a token tells
+/// of lost history is acted on, too.
+pub fn error_of(why: Rejection, subject: &Subject, relation: Option<&str>) -> Error {
+    with_history(why, why.error(&subject.describe(), relation), Some(&subject.lease))
+}
+
+/// The same where no lease is at hand.
+pub fn with_history(why: Rejection, mut error: Error, lease: Option<&LeaseId>) -> Error {
+    match why {
+        Rejection::LineageChanged => error.detail = Some(lineage::why_closed()),
+        Rejection::Unknown(value) => {
+            let mut tokens = transaction::with(|t| t.presentation.all());
+            tokens.push(value);
+            if let Some(told) = history::witness(&tokens, lease) {
+                error.detail = error.detail.map(|detail| format!("{detail} {told}"));
+            }
+        }
+        _ => {}
+    }
+    error
+}
+
 /// `assert_current`: the guard without a trigger.
 pub fn assert_current(value: i64) -> Result<(), Error> {
     // On a standby a lock holds nobody off.
     xact::require_primary(c"fencing.assert_current()");
     fences::enter_gate();
-    let coordinator = epoch::coordinator().unwrap_or(Coordinator::Closed);
+    let (coordinator, _) = epoch::admission();
     let term = Token::from_bigint(value).and_then(term::read);
     let subject = term.as_ref().and_then(|term| {
         let namespace = namespace::by_id(term.lease.namespace)?;
@@ -244,6 +297,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
     };
     let verdict = admit(&Case {
         coordinator,
+        blocked: None,
         presented,
         fence: latest.map(|latest| latest.token),
         on_missing: MissingRule::Reject,
@@ -255,7 +309,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
             Err(namespace::another_roles(&subject.lease, token))
         }
         (Verdict::Rejected(why), subject) => {
-            Err(subject.map_or_else(|| of_no_lease(why), |subject| why.error(&subject.describe(), None)))
+            Err(subject.map_or_else(|| of_no_lease(why), |subject| error_of(why, &subject, None)))
         }
         (Verdict::Accepted(token), Some(subject)) => {
             fences::accept(&subject.lease, token, subject.namespace.clone(), None);
@@ -276,5 +330,5 @@ fn of_no_lease(why: Rejection) -> Error {
         }
         _ => {}
     }
-    error
+    with_history(why, error, None)
 }

@@ -4,7 +4,7 @@ use crate::pg::table::Access;
 use crate::pg::{clock, mutant, xact};
 use crate::store::lease::{self, Seen};
 use crate::store::{LeaseId, term};
-use crate::transaction::{self, fences, stale};
+use crate::transaction::{self, fences, remote, stale};
 use fencing_core::admission::ended_before_commit;
 use fencing_core::lease::Record;
 use fencing_core::{Code, Error, Token};
@@ -26,7 +26,7 @@ pub fn define_settings() {
 
 /// Whether there is anything to do before commit.
 pub fn has_work() -> bool {
-    transaction::with(|t| t.durable || t.fences.any_held() || t.stale.is_presented())
+    transaction::with(|t| t.durable || t.fences.any_held() || t.remote.any_held() || t.stale.is_presented())
 }
 
 /// Checks every term that this transaction wrote under once more; makes an acquisition durable.
@@ -42,7 +42,12 @@ pub fn before_commit() -> Result<(), Error> {
 /// As [`before_commit`], and refuses to prepare what must not wait for a second phase.
 pub fn before_prepare() -> Result<(), Error> {
     stale::require_rolled_back()?;
-    let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held()));
+    let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held() || t.remote.any_held()));
+    if transaction::with(|t| t.epoch_step) {
+        return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that changes an epoch")
+            .detail("Prepared, it would keep every writer and every acquire out until it is committed or rolled back.")
+            .hint("Run each step of an epoch transition by itself, in autocommit mode."));
+    }
     if acquired {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")
             .hint("Acquire the lease in a transaction of its own."));
@@ -63,6 +68,9 @@ pub fn before_prepare() -> Result<(), Error> {
 fn recheck() -> Result<(), Error> {
     if mutant::without("recheck") {
         return Ok(());
+    }
+    if transaction::with(|t| t.remote.any_held()) {
+        remote::require_locks()?;
     }
     fences::each_accepted(|id, accepted| {
         fences::require_lock(id)?;

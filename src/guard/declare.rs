@@ -5,7 +5,7 @@ use crate::pg::entry::Args;
 use crate::pg::relation::{Kind, Relation};
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
-use fencing_core::{Code, Error, name};
+use fencing_core::{Code, Error, name, remote};
 
 fn invalid(message: &str, detail: &str) -> Error {
     Error::new(Code::InvalidParameter, message.to_owned()).detail(detail)
@@ -15,8 +15,7 @@ fn invalid(message: &str, detail: &str) -> Error {
 pub fn declared(args: &Args) -> Result<Definition, Error> {
     let namespace = args.string(1).ok_or_else(|| Error::null("namespace"))?;
     let given = |n, argument: &str| args.label(n).ok_or_else(|| Error::null(argument));
-    refuse_destination(args)?;
-    let (_, on_missing) = (given(6, "fence")?, given(7, "on_missing")?);
+    let (fence, on_missing) = (given(6, "fence")?, given(7, "on_missing")?);
     let (mode, level) = (given(8, "mode")?, given(9, "level")?);
     let key = key_source(args)?.ok_or_else(|| {
         invalid(
@@ -25,6 +24,7 @@ pub fn declared(args: &Args) -> Result<Definition, Error> {
         )
     })?;
     let definition = Definition {
+        coordinator: coordinator(&fence, args.string(10))?,
         namespace,
         key,
         token_column: args.name(4),
@@ -33,19 +33,22 @@ pub fn declared(args: &Args) -> Result<Definition, Error> {
         observe: mode == "observe",
         statement_level: level == "statement",
     };
-    check_columns_differ(&definition)?;
+    check_names(&definition)?;
     Ok(definition)
 }
 
 /// What `alter_guard`'s arguments make of a definition: NULL keeps, an empty name of a column takes
 /// the column out.
 pub fn changed(args: &Args, earlier: &Definition) -> Result<Definition, Error> {
-    refuse_destination(args)?;
+    let earlier_fence = if earlier.coordinator.is_some() { "destination" } else { "lease" };
+    let fence = args.label(6).unwrap_or_else(|| earlier_fence.to_owned());
+    let kept = || earlier.coordinator.clone().filter(|_| fence == "destination");
     let column = |n, earlier: &Option<String>| match args.name(n) {
         Some(name) => Some(name).filter(|name| !name.is_empty()),
         None => earlier.clone(),
     };
     let definition = Definition {
+        coordinator: coordinator(&fence, args.string(10).or_else(kept))?,
         namespace: args.string(1).unwrap_or_else(|| earlier.namespace.clone()),
         key: key_source(args)?.unwrap_or_else(|| earlier.key.clone()),
         token_column: column(4, &earlier.token_column),
@@ -54,7 +57,7 @@ pub fn changed(args: &Args, earlier: &Definition) -> Result<Definition, Error> {
         observe: args.label(8).map_or(earlier.observe, |mode| mode == "observe"),
         statement_level: args.label(9).map_or(earlier.statement_level, |level| level == "statement"),
     };
-    check_columns_differ(&definition)?;
+    check_names(&definition)?;
     Ok(definition)
 }
 
@@ -67,12 +70,20 @@ fn missing_rule(label: &str) -> MissingRule {
     if label == "admit" { MissingRule::Admit } else { MissingRule::Reject }
 }
 
-fn refuse_destination(args: &Args) -> Result<(), Error> {
-    if args.label(6).as_deref() == Some("destination") || args.string(10).is_some() {
-        return Err(Error::new(Code::FeatureNotSupported, "guards of remote coordinators are not supported yet")
-            .hint("Leave out fence and coordinator to guard the table with a lease of this database."));
+/// The coordinator elsewhere whose leases they are, if it is one: of a guard with `fence`, that has, or
+/// had, `coordinator`.
+fn coordinator(fence: &str, coordinator: Option<String>) -> Result<Option<String>, Error> {
+    match (fence == "destination", coordinator) {
+        (true, None) => Err(invalid(
+            "no coordinator given",
+            "A guard with fence => 'destination' compares the tokens of a coordinator elsewhere: name it.",
+        )),
+        (false, Some(_)) => Err(invalid(
+            "coordinator given without fence => 'destination'",
+            "A guard with fence => 'lease' compares the terms of this database.",
+        )),
+        (_, coordinator) => Ok(coordinator),
     }
-    Ok(())
 }
 
 fn key_source(args: &Args) -> Result<Option<KeySource>, Error> {
@@ -94,6 +105,14 @@ fn key_source(args: &Args) -> Result<Option<KeySource>, Error> {
         )),
         (None, None) => Ok(None),
     }
+}
+
+fn check_names(definition: &Definition) -> Result<(), Error> {
+    if let Some(coordinator) = &definition.coordinator {
+        remote::check_name(coordinator)?;
+        remote::check_namespace(&definition.namespace)?;
+    }
+    check_columns_differ(definition)
 }
 
 fn check_columns_differ(definition: &Definition) -> Result<(), Error> {

@@ -12,11 +12,15 @@ mod protect;
 mod record;
 mod resolve;
 mod row;
+mod ruling;
 mod statement;
+mod trees;
 mod trigger;
 mod watch;
 
+pub use check::Strictness;
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
+pub use trees::{Tree, require_whole, tree, trees};
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, Outcome, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
@@ -47,7 +51,7 @@ sql_function!(fencing_present, [BIGINT], present::present);
 sql_function!(fencing_present_all, [BIGINTS], present::present_all);
 sql_function!(fencing_present_for, [TEXT, TEXT, BIGINT], present::present_for);
 sql_function!(fencing_maintain, [TEXT], maintain::maintain);
-sql_function!(fencing_present_stale, [BOOL], present::present_stale);
+sql_function!(fencing_present_stale, [BOOL, BOOL], present::present_stale);
 sql_function!(fencing_assert_current, [BIGINT], assert_current);
 sql_function!(fencing_key_of, [ANY], key_of);
 sql_function!(fencing_guard_definition, [Arg::Of(pg_sys::BYTEAOID)], guard_definition);
@@ -118,11 +122,11 @@ fn show(arguments: &[String]) -> Answer<'static> {
         columns,
         optional(&d.token_column),
         optional(&d.present_column),
-        text("lease"),
+        text(if d.coordinator.is_some() { "destination" } else { "lease" }),
         text(if d.on_missing == MissingRule::Admit { "admit" } else { "reject" }),
         text(if d.observe { "observe" } else { "enforce" }),
         text(if d.statement_level { "statement" } else { "row" }),
-        Value::Null,
+        optional(&d.coordinator),
     ])
 }
 

@@ -58,12 +58,14 @@ pub fn without_effect(function: &str, hint: &str) -> bool {
     alone
 }
 
-/// `present_stale(to_rows)`: whatever guard asks now is told of a superseded term.
+/// `present_stale(to_rows, older_epoch)`: whatever guard asks now is told of a superseded term, or of one
+/// of the epoch before.
 pub fn present_stale(args: &Args) -> Result<Answer<'static>, Error> {
     let to_rows = args.bool(0).ok_or_else(|| Error::null("to_rows"))?;
+    let older_epoch = args.bool(1).ok_or_else(|| Error::null("older_epoch"))?;
     let form = if to_rows { stale::Form::Rows } else { stale::Form::Transaction };
     let level = xact::nest_level();
-    transaction::with(|t| t.stale.present(form, level));
+    transaction::with(|t| t.stale.present(form, older_epoch, level));
     transaction::distrust_verdicts();
     Ok(Answer::Void)
 }

@@ -7,6 +7,8 @@ use crate::pg::catalog::{StoredTrigger, is_foreign, is_temporary};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{Change, Kind, Locked, Relation, quote_identifier, quoted_name};
+use crate::remote;
+use crate::store::coordinator;
 use crate::store::namespace::{self, Privilege};
 use fencing_core::definition::Definition;
 use fencing_core::{Code, Error};
@@ -22,11 +24,11 @@ fn open_below(table: Oid, change: Change) -> Result<Locked, Error> {
 pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let definition = declared(args)?;
-    // A typo in the namespace is told before anything is locked.
-    namespace::require(&definition.namespace)?;
+    // A typo is told before anything is locked.
+    require_grantor(&definition)?;
     let target = Locked::open_own(relation, Change::Add)?;
     require_guardable(&target)?;
-    hold_namespace(&definition.namespace)?;
+    hold_grantor(&definition)?;
     let mut tables = target.with_descendants(Change::Add);
     tables.retain(|table| !is_temporary(*table));
     // Once all of the tree is locked: whatever was done to it before is to be seen.
@@ -50,8 +52,8 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
     refuse_below_guarded(&target, &triggers, Code::WrongObjectType)?;
     let earlier = attach::own(&triggers, relation).ok_or_else(|| not_guarded(&target))?;
     let definition = changed(args, &earlier)?;
-    require_administer(&earlier.namespace)?;
-    hold_namespace(&definition.namespace)?;
+    require_right(&earlier)?;
+    hold_grantor(&definition)?;
     let mut tables = target.with_descendants(change);
     // What has joined and can't be guarded is a gap of its own, and no reason to leave others.
     tables.retain(|table| !is_temporary(*table) && !is_foreign(*table));
@@ -78,7 +80,7 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     let own: Vec<_> = attach::of_table(&triggers, relation).collect();
     // A guard that can't be read, or whose namespace is gone, is its table's owner's to remove.
     if let Some(definition) = attach::own(&triggers, relation) {
-        require_administer(&definition.namespace)?;
+        require_right(&definition)?;
     }
     let recorded = record::forget(&target);
     if own.is_empty() {
@@ -98,7 +100,7 @@ pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
     Ok(Answer::Execute { sql, grants: grants::returned(&target, &triggers) })
 }
 
-fn not_guarded(target: &Relation) -> Error {
+pub fn not_guarded(target: &Relation) -> Error {
     Error::new(Code::UndefinedObject, format!("table \"{}\" is not guarded", target.display_name()))
         .hint("SELECT * FROM fencing.guards lists the guarded tables.")
 }
@@ -118,7 +120,7 @@ fn refuse_guarded(table: Oid, target: Oid, triggers: &[StoredTrigger]) -> Result
 }
 
 /// The guard of a partition or child is that of the table above.
-fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Code) -> Result<(), Error> {
+pub fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Code) -> Result<(), Error> {
     let above = attach::root(triggers, target.oid()).filter(|root| *root != target.oid());
     let Some(above) = above else { return Ok(()) };
     let above = quoted_name(above);
@@ -127,19 +129,34 @@ fn refuse_below_guarded(target: &Relation, triggers: &[StoredTrigger], code: Cod
         .hint(format!("Change or remove the guard of {above}, or detach the table from it.")))
 }
 
-fn require_administer(namespace: &str) -> Result<(), Error> {
-    match namespace::by_name(namespace) {
+/// Whoever grants the leases must exist: the namespace, or the coordinator elsewhere.
+fn require_grantor(definition: &Definition) -> Result<(), Error> {
+    match &definition.coordinator {
+        Some(coordinator) => coordinator::require(coordinator).map(drop),
+        None => namespace::require(&definition.namespace).map(drop),
+    }
+}
+
+/// The right to say what is guarded by these leases. Of what is gone, its table's owner may.
+fn require_right(definition: &Definition) -> Result<(), Error> {
+    if let Some(coordinator) = &definition.coordinator {
+        return coordinator::by_name(coordinator).map_or(Ok(()), |_| remote::require_authority());
+    }
+    match namespace::by_name(&definition.namespace) {
         Some(namespace) => namespace::require_privilege(&namespace, &[Privilege::Administer]),
         None => Ok(()),
     }
 }
 
-/// The namespace must not be dropped until the triggers that name it are there for all to see.
-fn hold_namespace(name: &str) -> Result<(), Error> {
-    let namespace = namespace::require(name)?;
+/// Whoever grants the leases must not be dropped until the triggers that name it are there for all to see.
+fn hold_grantor(definition: &Definition) -> Result<(), Error> {
+    if let Some(coordinator) = &definition.coordinator {
+        return remote::hold_coordinator(coordinator);
+    }
+    let namespace = namespace::require(&definition.namespace)?;
     namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     Tag::namespace(namespace.id).lock(Mode::Reference);
-    namespace::require(name).map(drop)
+    namespace::require(&definition.namespace).map(drop)
 }
 
 /// Whether every table of the tree can have the guard.

@@ -1,9 +1,9 @@
 //! The check of one row.
 
-use super::check::check;
 use super::observe;
+use super::ruling::rule;
 use super::statement::Statement;
-use super::trigger::{is_delete, is_update, passed_tuple, question, settle, settled};
+use super::trigger::{is_delete, is_update, passed_tuple, question, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
 use crate::pg::{mutant, tuple, xact};
 use crate::transaction::{self, maintenance};
@@ -90,7 +90,11 @@ unsafe fn inline_token(
     }
     if token > 0 {
         statement.presented_inline = true;
-        transaction::with(|t| t.presentation.present_inline(token, statement.id, xact::nest_level()));
+        // Of a coordinator elsewhere it is known only with its row's key whose token it is.
+        if guard.definition.coordinator.is_none() {
+            let level = xact::nest_level();
+            transaction::with(|t| t.presentation.present_inline(token, statement.id, level));
+        }
     }
     Ok(Some(token))
 }
@@ -105,9 +109,9 @@ unsafe fn check_fixed(
     }
     let guard = statement.guard.clone();
     let generation = transaction::generation();
-    let (verdict, subject) = check(&question(statement, &guard.fixed_key, inline))?;
+    let ruling = rule(statement, &question(statement, &guard.fixed_key, inline))?;
     // SAFETY: the caller's: the call's data.
-    let accepted = unsafe { settle(verdict, &subject, data, statement) }?;
+    let accepted = unsafe { ruling.settle(data, statement) }?;
     remember(statement, generation, accepted);
     Ok(accepted)
 }
@@ -144,14 +148,17 @@ unsafe fn check_columns(
     let key = unsafe { key_text(statement, row, descriptor) };
     let accepted = if let Some(old) = old.filter(|_| moves) {
         // A row leaves one lease for another: both must be authorised, and the row's own token, if
-        // it has one, must be one of the two.
+        // it has one, must be one of the two. A token that says nothing of its lease is the row's as it
+        // is to be stored.
+        let own = inline.filter(|_| statement.guard.definition.coordinator.is_some());
         // SAFETY: as above.
         let old_key = unsafe { key_text(statement, old, descriptor) };
         // SAFETY: as above.
         let (left, entered) = unsafe {
-            let mut ask =
-                |key: &[u8], name| if mutant::without(name) { Ok(None) } else { ask(data, statement, key, None) };
-            (ask(&old_key, "old_key")?, ask(&key, "new_key")?)
+            let mut ask = |key: &[u8], inline, name| {
+                if mutant::without(name) { Ok(None) } else { ask(data, statement, key, inline) }
+            };
+            (ask(&old_key, None, "old_key")?, ask(&key, own, "new_key")?)
         };
         let known = |token: i64| [left, entered].iter().flatten().any(|t| t.to_bigint() == token);
         if let Some(token) = inline.filter(|token| !known(*token)) {
@@ -174,9 +181,9 @@ unsafe fn ask(
     key: &[u8],
     inline: Option<i64>,
 ) -> Result<Option<Token>, Error> {
-    let (verdict, subject) = check(&question(statement, key, inline))?;
+    let ruling = rule(statement, &question(statement, key, inline))?;
     // SAFETY: the caller's: the call's data.
-    unsafe { settle(verdict, &subject, data, statement) }
+    unsafe { ruling.settle(data, statement) }
 }
 
 /// Whether the row's own token, if it has one, is the one that the last row was accepted under.

@@ -14,6 +14,8 @@ use std::rc::Rc;
 /// State of one trigger in one statement, kept in the call's `fn_extra`.
 pub struct Statement {
     callback: pg_sys::MemoryContextCallback,
+    /// The table that the trigger fires for.
+    pub table: Oid,
     /// The guard.
     pub guard: Rc<Guard>,
     /// Names the statement among those that present inline.
@@ -45,12 +47,13 @@ impl Statement {
     ///
     /// # Safety
     /// `flinfo` must be that of the trigger call at hand.
-    pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
+    pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, table: Oid, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
         let id = NEXT_ID.get();
         NEXT_ID.set(id + 1);
         let plain = guard.token_column == 0 && guard.present_column == 0;
         let state = Statement {
             callback: pg_sys::MemoryContextCallback::default(),
+            table,
             guard,
             id,
             bypass,

@@ -1,19 +1,22 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
-use super::check::{Question, Strictness, Subject, check};
+use super::check::{Question, Strictness, closed, with_history};
 use super::observe;
 use super::resolve;
 use super::row::{check_row, same_key};
+use super::ruling::rule;
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
-use crate::pg::relation::{Relation, Trigger};
+use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
 use crate::pg::{mutant, raw, xact};
+use crate::store::installation;
 use crate::transaction::maintenance;
-use crate::{finfo, transaction};
-use fencing_core::admission::{MissingRule, Rejection, Verdict};
-use fencing_core::{Code, Error, Token};
-use pgrx::pg_sys::{self, Datum};
+use crate::{finfo, remote, transaction};
+use fencing_core::admission::{MissingRule, Rejection};
+use fencing_core::epoch::Blocked;
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
 
@@ -176,7 +179,7 @@ unsafe fn statement_of<'a>(
             // Rows that a subscription applies were fenced where they come from. What a trigger
             // makes of them here was not.
             let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
-            statement = Statement::install(flinfo, guard, applied || mutant::without(kind));
+            statement = Statement::install(flinfo, relation.oid(), guard, applied || mutant::without(kind));
         }
         Ok(&mut *statement)
     }
@@ -196,15 +199,12 @@ unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statem
     if rows_decide && (nothing || left_to_rows) {
         return Ok(());
     }
-    let question = question(statement, &guard.fixed_key, None);
-    let (verdict, subject) = check(&question)?;
-    match verdict {
-        Verdict::Rejected(Rejection::Missing | Rejection::Unknown(_) | Rejection::Elsewhere(_)) if rows_decide => {
-            Ok(())
-        }
-        // SAFETY: the caller's: the call's data.
-        verdict => unsafe { settle(verdict, &subject, data, statement) }.map(drop),
+    let ruling = rule(statement, &question(statement, &guard.fixed_key, None))?;
+    if rows_decide && ruling.is_for_lack_of_a_token() {
+        return Ok(());
     }
+    // SAFETY: the caller's: the call's data.
+    unsafe { ruling.settle(data, statement) }.map(drop)
 }
 
 unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
@@ -213,9 +213,18 @@ unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Stateme
         return Ok(());
     }
     if guard.key_columns.is_empty() {
-        let (verdict, subject) = check(&question(statement, &guard.fixed_key, None))?;
+        let ruling = rule(statement, &question(statement, &guard.fixed_key, None))?;
         // SAFETY: the caller's: the call's data.
-        return unsafe { settle(verdict, &subject, data, statement) }.map(drop);
+        return unsafe { ruling.settle(data, statement) }.map(drop);
+    }
+    // It names no lease; but while nothing is admitted, it isn't either.
+    let enforce = !guard.definition.observe;
+    if let Some(coordinator) = &guard.definition.coordinator {
+        remote::require_open(coordinator, enforce)?;
+    } else if let Some(why) = closed(statement.table, enforce) {
+        // SAFETY: the call's relation is open.
+        let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
+        return Err(explained(why, with_history(why, why.error("", Some(&table)), None), statement));
     }
     if guard.definition.on_missing == MissingRule::Admit && transaction::with(|t| t.presents_nothing()) {
         return Ok(());
@@ -233,6 +242,7 @@ pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>
     let admit = mutant::without("missing");
     Question {
         namespace: &definition.namespace,
+        table: statement.table,
         key,
         inline,
         on_missing: if admit { MissingRule::Admit } else { definition.on_missing },
@@ -240,28 +250,16 @@ pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>
     }
 }
 
-/// Acts on a verdict: the token that a write was accepted under, `None` where it passes without.
-///
-/// # Safety
-/// `data` must be that of the trigger call at hand.
-pub unsafe fn settle(
-    verdict: Verdict,
-    subject: &Subject,
-    data: *mut pg_sys::TriggerData,
-    statement: &Statement,
-) -> Result<Option<Token>, Error> {
-    match verdict {
-        Verdict::Accepted(token) => Ok((!statement.guard.definition.observe).then_some(token)),
-        Verdict::Admitted => Ok(None),
-        Verdict::Rejected(why) => {
-            // SAFETY: the call's relation is open.
-            let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
-            let error = why.error(&subject.describe(), Some(&table));
-            if statement.guard.definition.observe {
-                observe::violation(&error, Some(&subject.lease));
-                return Ok(None);
-            }
-            Err(error)
-        }
+/// The error of a rejected write, with what to do about it.
+pub fn explained(why: Rejection, error: Error, statement: &Statement) -> Error {
+    match why {
+        Rejection::Blocked(next) => error.hint(unblocking(next, statement.table)),
+        _ => error,
     }
+}
+
+/// What unblocks a table: of a tree, the highest that is blocked.
+fn unblocking(next: Blocked, table: Oid) -> String {
+    let table = installation::blocked(table).map_or(table, |(_, highest)| highest);
+    format!("SELECT {}({}) is next.", next.function(), quote_literal(&quoted_name(table)))
 }

@@ -180,6 +180,13 @@ pub fn is_temporary(relation: Oid) -> bool {
     }
 }
 
+/// Whether a relation is unlogged: emptied when the server starts uncleanly.
+pub fn is_unlogged(relation: Oid) -> bool {
+    // SAFETY: a syscache look-up of an existing relation.
+    let persistence = unsafe { pg_sys::get_rel_persistence(relation) };
+    persistence as u8 == pg_sys::RELPERSISTENCE_UNLOGGED
+}
+
 /// The owner of a relation; invalid for one that is gone.
 pub fn owner_of(relation: Oid) -> Oid {
     // SAFETY: a syscache look-up; the tuple is released before the struct is left.

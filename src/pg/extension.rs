@@ -28,11 +28,22 @@ pub struct Oids {
     pub request_pkey: Oid,
     pub epoch: Oid,
     pub epoch_pkey: Oid,
+    pub installation: Oid,
+    pub installation_pkey: Oid,
     pub clean_start: Oid,
     pub event: Oid,
+    pub event_kind_idx: Oid,
     pub event_id_seq: Oid,
     pub guarded: Oid,
     pub guarded_pkey: Oid,
+    pub coordinator: Oid,
+    pub coordinator_pkey: Oid,
+    pub remote_fence: Oid,
+    pub remote_fence_pkey: Oid,
+    pub remote_use: Oid,
+    pub remote_use_pkey: Oid,
+    pub fence_floor: Oid,
+    pub fence_floor_pkey: Oid,
     pub protocol: Oid,
     pub term_seq: Oid,
     pub guard_row: Oid,
@@ -83,7 +94,18 @@ pub fn watch_relations() {
 unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid) {
     RELATIONS.set(RELATIONS.get() + 1);
     let ours = |oids: Oids| {
-        [oids.namespace, oids.epoch, oids.lease, oids.fence, oids.term, oids.member, oids.request].contains(&relation)
+        [
+            oids.namespace,
+            oids.coordinator,
+            oids.epoch,
+            oids.clean_start,
+            oids.lease,
+            oids.fence,
+            oids.term,
+            oids.member,
+            oids.request,
+        ]
+        .contains(&relation)
     };
     // Without the oids, any message may be about one of them.
     if relation == Oid::INVALID || OIDS.get().is_none_or(ours) {
@@ -160,11 +182,22 @@ fn look_up() -> Oids {
         request_pkey: relation(c"request_pkey"),
         epoch,
         epoch_pkey: relation(c"epoch_pkey"),
+        installation: relation(c"installation"),
+        installation_pkey: relation(c"installation_pkey"),
         clean_start: relation(c"clean_start"),
         event: relation(c"event"),
+        event_kind_idx: relation(c"event_kind_idx"),
         event_id_seq: relation(c"event_id_seq"),
         guarded: relation(c"guarded"),
         guarded_pkey: relation(c"guarded_pkey"),
+        coordinator: relation(c"coordinator"),
+        coordinator_pkey: relation(c"coordinator_pkey"),
+        remote_fence: relation(c"remote_fence"),
+        remote_fence_pkey: relation(c"remote_fence_pkey"),
+        remote_use: relation(c"remote_use"),
+        remote_use_pkey: relation(c"remote_use_pkey"),
+        fence_floor: relation(c"fence_floor"),
+        fence_floor_pkey: relation(c"fence_floor_pkey"),
         protocol: relation(c"protocol"),
         term_seq: relation(c"term_seq"),
         owner: super::catalog::owner_of(epoch),
@@ -178,11 +211,13 @@ pub fn lock_for_exit() -> bool {
         // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
         unsafe {
             let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
-            [c"lease", c"term", c"protocol"].map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
+            [c"lease", c"term", c"epoch", c"installation", c"protocol"]
+                .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
         }
     };
     let relations = find();
-    let modes = [pg_sys::RowExclusiveLock, pg_sys::RowExclusiveLock, pg_sys::AccessShareLock];
+    let (write, read) = (pg_sys::RowExclusiveLock, pg_sys::AccessShareLock);
+    let modes = [write, write, read, read, read];
     let lock = |(oid, mode): (&Oid, u32)| {
         // SAFETY: locks a relation, or one that is gone: as told by looking again.
         unsafe { pg_sys::ConditionalLockRelationOid(*oid, mode as i32) }

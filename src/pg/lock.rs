@@ -6,6 +6,9 @@
 //! | fence     | writers of one lease                | the `acquire` that advances it |
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
+//! | issue     | whoever draws a number, while it does | whoever moves the sequence on |
+//! | remote fence | writers under one token of a lease of a coordinator elsewhere | the write or `seal` that advances it |
+//! | coordinator | every writer under its tokens (as a reference) | its registration, `install_epoch`, its drop |
 //! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
@@ -23,6 +26,9 @@ enum Kind {
     Namespace = 19502,
     Heartbeat = 19503,
     Turn = 19504,
+    Issue = 19505,
+    RemoteFence = 19506,
+    Coordinator = 19507,
 }
 
 /// A lock's name.
@@ -68,6 +74,20 @@ impl Tag {
         })
     }
 
+    /// The gate, for who shuts it: [`Mode::Exclusive`], which also keeps out who writes any lease's row
+    /// ([`Mode::Intent`]).
+    pub fn gate() -> Tag {
+        Tag(LOCKTAG {
+            // SAFETY: a static of this backend.
+            locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
+            locktag_field2: gate_relation().to_u32(),
+            locktag_field3: 0,
+            locktag_field4: 0,
+            locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+        })
+    }
+
     /// The fence of a lease, whether or not the lease exists yet.
     pub fn fence(lease_hash: u64) -> Tag {
         Tag::new(Kind::Fence, lease_hash)
@@ -81,6 +101,22 @@ impl Tag {
     /// The queue of those who wait for a lease.
     pub fn turn(lease_hash: u64) -> Tag {
         Tag::new(Kind::Turn, lease_hash)
+    }
+
+    /// The lock of the sequence that numbers terms. Held for a moment, and never while anybody is waited
+    /// for, unless it is for the sequence itself.
+    pub fn issue() -> Tag {
+        Tag::new(Kind::Issue, 0)
+    }
+
+    /// The fence of a lease of a coordinator elsewhere.
+    pub fn remote_fence(lease_hash: u64) -> Tag {
+        Tag::new(Kind::RemoteFence, lease_hash)
+    }
+
+    /// A coordinator elsewhere, with its epoch.
+    pub fn coordinator(name: &str) -> Tag {
+        Tag::new(Kind::Coordinator, fencing_core::hash::remote_hash(name, "", b""))
     }
 
     /// The lock of a whole namespace.
@@ -232,31 +268,15 @@ const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
 /// Passes the gate: waits out an epoch transition, and keeps the next one out until this
 /// transaction ends. Brings word of every change that was committed before.
 pub fn enter_gate() {
-    let tag = LOCKTAG {
-        // SAFETY: a static of this backend.
-        locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-        locktag_field2: gate_relation().to_u32(),
-        locktag_field3: 0,
-        locktag_field4: 0,
-        locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,
-        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
-    };
     // As LockRelationOid does; which brings no word where the transaction holds the lock already.
+    let (gate, mode) = (Tag::gate(), Mode::Reference.lockmode());
     // SAFETY: a lock of an existing relation; inside a transaction. No destructor in here.
     owned_by_transaction(|| unsafe {
         pg_sys::ffi::pg_guard_ffi_boundary(|| {
-            raw::LockAcquire(&tag, GATE_SHARED, false, false);
+            raw::LockAcquire(&gate.0, mode, false, false);
             raw::AcceptInvalidationMessages();
         });
     });
-}
-
-/// Keeps every other writer out of a table until this transaction ends, if that is to be had at once.
-pub fn try_serialize(table: Oid) -> bool {
-    // SAFETY: a lock of an existing relation.
-    owned_by_transaction(|| unsafe {
-        pg_sys::ConditionalLockRelationOid(table, pg_sys::ShareRowExclusiveLock as LOCKMODE)
-    })
 }
 
 /// Passes the gate if nobody holds it shut.
@@ -264,6 +284,16 @@ pub fn try_enter_gate() -> bool {
     let relation = gate_relation();
     // SAFETY: as `enter_gate`.
     owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, GATE_SHARED) })
+}
+
+/// Whether leases' rows may be written at once: nobody has shut the gate, or waits to. Nobody will then
+/// until this transaction ends.
+pub fn try_write_leases() -> bool {
+    let relation = gate_relation();
+    let mode = Mode::Intent.lockmode();
+    // SAFETY: as `enter_gate`; the lock that writing a row takes anyway.
+    super::mutant::without("renew_gate")
+        || owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode) })
 }
 
 /// Undoes one `try_enter_gate`.

@@ -282,7 +282,8 @@ impl Locked {
     pub fn open(relation: Oid, change: Change) -> Option<Locked> {
         // SAFETY: null where there is no such relation.
         let rel = unsafe { pg_sys::try_relation_open(relation, change.lockmode()) };
-        (!rel.is_null()).then_some(Locked(Relation(rel)))
+        // Made only then: what is made is closed.
+        (!rel.is_null()).then(|| Locked(Relation(rel)))
     }
 }
 

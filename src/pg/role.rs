@@ -92,3 +92,15 @@ pub fn with_rights_of<T>(owner: Oid, body: impl FnOnce() -> T) -> T {
     unsafe { pg_sys::SetUserIdAndSecContext(user, context) };
     result
 }
+
+/// Whether `role` may write a table in any way.
+pub fn may_write(role: Oid, table: Oid) -> bool {
+    let whole = pg_sys::ACL_INSERT | pg_sys::ACL_UPDATE | pg_sys::ACL_DELETE | pg_sys::ACL_TRUNCATE;
+    let columns = pg_sys::ACL_INSERT | pg_sys::ACL_UPDATE;
+    let ok = pg_sys::AclResult::ACLCHECK_OK;
+    // SAFETY: catalog look-ups inside a transaction.
+    unsafe {
+        pg_sys::pg_class_aclcheck(table, role, whole.into()) == ok
+            || pg_sys::pg_attribute_aclcheck_all(table, role, columns.into(), pg_sys::AclMaskHow::ACLMASK_ANY) == ok
+    }
+}

@@ -273,6 +273,28 @@ impl Table {
         rows
     }
 
+    /// Visits every row, as they are stored. As [`Table::each`].
+    pub fn visit(&self, snapshot: &Latest, mut visit: impl FnMut(&Row)) {
+        let none = std::ptr::null_mut();
+        // SAFETY: the scan is ended before the relation goes away; what was copied of a row is freed
+        // once nobody refers to it any more.
+        unsafe {
+            let any = &raw mut pg_sys::SnapshotAnyData;
+            let scan = pg_sys::systable_beginscan(self.rel, Oid::INVALID, false, any, 0, none);
+            loop {
+                let tuple = pg_sys::systable_getnext(scan);
+                if tuple.is_null() {
+                    break;
+                }
+                if let Some(row) = self.judge_next(scan, tuple, snapshot) {
+                    memory::transient(|| visit(&row));
+                    pg_sys::heap_freetuple(row.tuple);
+                }
+            }
+            pg_sys::systable_endscan(scan);
+        }
+    }
+
     /// Visits them one by one. Of what `visit` reads of a row nothing stays in memory but what it
     /// copied for itself.
     pub fn each(&self, index: Oid, keys: &[(i16, Key)], snapshot: &Latest, mut visit: impl FnMut(&Row)) {

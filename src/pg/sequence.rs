@@ -13,6 +13,7 @@ struct SequenceData {
 
 unsafe extern "C-unwind" {
     fn nextval_internal(relation: Oid, check_permissions: bool) -> i64;
+    fn ResetSequence(relation: Oid);
 }
 
 /// Draws the next value and the LSN up to which WAL must be flushed before anyone outside may
@@ -39,14 +40,45 @@ pub fn is_fresh(sequence: Oid) -> bool {
     state == (1, false)
 }
 
+/// The highest value drawn, or passed over; what comes before the first where there is none. Locks the
+/// sequence as drawing does: ALTER SEQUENCE puts it into another file.
+pub fn last_drawn(sequence: Oid) -> i64 {
+    let ((value, drawn), _) = look(sequence, pg_sys::RowExclusiveLock);
+    if drawn { value } else { value - 1 }
+}
+
 /// Makes `value` the next one to be drawn.
 pub fn start_at(sequence: Oid, value: i64) {
+    set(sequence, value, false);
+}
+
+/// Passes over everything up to `value`, for good: also if this transaction is rolled back, or the
+/// server crashes.
+pub fn pass_over(sequence: Oid, value: i64) {
+    set(sequence, value, true);
+    let (_, lsn) = look(sequence, pg_sys::NoLock);
+    if !super::mutant::without("flush_what_stays") {
+        super::xact::flush_wal(lsn);
+    }
+}
+
+fn set(sequence: Oid, value: i64, drawn: bool) {
     // SAFETY: SQL's own setval(regclass, bigint, boolean), as the sequence's owner, whose right
     // to it is checked inside.
     super::role::with_rights_of(super::extension::oids().owner, || unsafe {
-        let args = [Some(sequence.into()), Some(value.into()), Some(false.into())];
+        let args = [Some(sequence.into()), Some(value.into()), Some(drawn.into())];
         pgrx::direct_function_call_as_datum(pg_sys::setval3_oid, &args);
     });
+}
+
+/// As [`start_at`], and back: undone where this transaction is rolled back. While nobody draws.
+pub fn restart_at(sequence: Oid, value: i64) {
+    // SAFETY: PostgreSQL's own TRUNCATE ... RESTART IDENTITY does so; the closure holds no destructor.
+    unsafe {
+        pg_sys::LockRelationOid(sequence, pg_sys::AccessExclusiveLock as i32);
+        pg_sys::ffi::pg_guard_ffi_boundary(|| ResetSequence(sequence));
+    }
+    start_at(sequence, value);
 }
 
 /// The last value with whether it was drawn, and the LSN of the sequence's page.

@@ -1,8 +1,40 @@
 //! The running server, as a copy of it would look different.
 
+use super::backend::Backend;
+use super::extension::oids;
+use fencing_core::lineage::Lineage;
 use pgrx::pg_sys::{self, Datum, Oid};
+use std::cell::RefCell;
 use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
+
+/// Whether the server is recovering, or a standby.
+pub fn in_recovery() -> bool {
+    // SAFETY: reads shared memory.
+    unsafe { pg_sys::RecoveryInProgress() }
+}
+
+static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(None));
+
+/// The running server, and this database on it. The server is looked at once a backend, the WAL's
+/// position apart: once recovery has ended nothing of it changes. Not to be asked before.
+pub fn lineage() -> Lineage {
+    let known = LINEAGE.with_borrow(Clone::clone);
+    let identity = known.unwrap_or_else(|| {
+        let identity = Lineage {
+            system_identifier: system_identifier(),
+            timeline: timeline(),
+            database: database().to_u32(),
+            fingerprint: fingerprint(),
+            lsn: 0,
+        };
+        LINEAGE.replace(Some(identity.clone()));
+        identity
+    });
+    // A dump is restored into tables of its own.
+    let fingerprint = format!("{}/{}", identity.fingerprint, oids().epoch.to_u32());
+    Lineage { fingerprint, lsn: insert_lsn(), ..identity }
+}
 
 /// The cluster's system identifier.
 pub fn system_identifier() -> u64 {

@@ -194,6 +194,16 @@ impl Table {
 
     /// Adds a row, of one value for each column. Gives where it is.
     pub fn insert(&self, row: &[Value]) -> Versions {
+        self.store(row, 0)
+    }
+
+    /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
+    /// back, as what was drawn from a sequence stays drawn. Whoever wants it to outlive a crash flushes.
+    pub fn insert_at_once(&self, row: &[Value]) {
+        self.store(row, pg_sys::HEAP_INSERT_FROZEN as i32);
+    }
+
+    fn store(&self, row: &[Value], options: i32) -> Versions {
         debug_assert_eq!(row.len(), self.columns());
         let (mut values, mut nulls) = EMPTY;
         for (column, value) in row.iter().enumerate() {
@@ -203,7 +213,7 @@ impl Table {
         // SAFETY: the arrays have room for every column; the relation is open for writing.
         let store = || unsafe {
             let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            raw::heap_insert(self.rel, tuple, command, 0, std::ptr::null_mut());
+            raw::heap_insert(self.rel, tuple, command, options, std::ptr::null_mut());
             self.index(tuple, &values, &nulls);
             self.stored_at((*tuple).t_self)
         };

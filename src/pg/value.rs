@@ -16,6 +16,7 @@ pub enum Value<'a> {
     Time(i64),
     Span(i64),
     Xid8(u64),
+    Uuid([u8; 16]),
     Raw(Datum),
 }
 
@@ -36,6 +37,14 @@ impl Value<'_> {
             Value::Xid8(n) => (n as i64).into(),
             Value::Oid(oid) => oid.into(),
             Value::Text(bytes) => text::datum_of(bytes),
+            Value::Uuid(bytes) => {
+                // SAFETY: room for as many bytes.
+                unsafe {
+                    let uuid = pg_sys::palloc(bytes.len()).cast::<u8>();
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), uuid, bytes.len());
+                    Datum::from(uuid)
+                }
+            }
             Value::Raw(datum) => datum,
             Value::Span(micros) => {
                 // SAFETY: room for one interval, filled before use.

@@ -91,6 +91,12 @@ pub fn require_writable(command: &std::ffi::CStr) {
     }
 }
 
+/// Whether this transaction may write.
+pub fn is_writable() -> bool {
+    // SAFETY: reads statics and shared memory.
+    unsafe { !pg_sys::XactReadOnly && !pg_sys::RecoveryInProgress() }
+}
+
 /// Refuses (25006) on a standby.
 pub fn require_primary(command: &std::ffi::CStr) {
     // SAFETY: raises or returns.
@@ -101,6 +107,12 @@ pub fn require_primary(command: &std::ffi::CStr) {
 pub fn flush_wal(lsn: pg_sys::XLogRecPtr) {
     // SAFETY: any LSN that was inserted may be flushed.
     unsafe { pg_sys::XLogFlush(lsn) };
+}
+
+/// Flushes what this transaction has written so far.
+pub fn flush_own_wal() {
+    // SAFETY: a static of this backend: where its last record ends.
+    unsafe { pg_sys::XLogFlush(pg_sys::XactLastRecEnd) };
 }
 
 /// Makes the commit of this transaction durable here and, where synchronous standbys are

@@ -2,13 +2,12 @@
 //! having been shut down properly.
 
 use crate::pg::backend::{Backend, BackendCell};
-use crate::pg::extension::oids;
+use crate::pg::extension::{configuration_version, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Table};
 use crate::pg::value::Value;
-use crate::pg::{lock, session};
+use crate::pg::{catalog, mutant, server, session};
 use fencing_core::time::Instant;
-use pgrx::pg_sys::Oid;
 use std::cell::Cell;
 
 /// What the row says of a server that never started uncleanly: `-infinity`.
@@ -17,11 +16,20 @@ const NEVER: Instant = Instant::MIN;
 /// What is known of the last unclean start. A backend outlives no start of the server.
 #[derive(Clone, Copy)]
 struct Known {
-    /// The table that was read.
-    table: Oid,
+    version: u64,
     at: Instant,
-    /// Whether the row is there.
-    noted: bool,
+    state: State,
+}
+
+/// What the table says of this very start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It was clean, or what came before it was taken care of.
+    Clean,
+    /// It was unclean, and nobody has taken care of that yet.
+    Unclean,
+    /// Nothing: the table is no unlogged one any more, and would outlive a crash.
+    Logged,
 }
 
 static KNOWN: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
@@ -32,32 +40,59 @@ pub fn unclean_start() -> Option<Instant> {
     (at != NEVER).then_some(at)
 }
 
-fn known() -> Known {
-    let table = oids().clean_start;
-    if let Some(known) = KNOWN.get().filter(|known| known.table == table) {
-        return known;
+/// What is known of this start, perhaps from before somebody took care of it.
+pub fn state() -> State {
+    known().state
+}
+
+/// What is known of this start, read anew unless it was clean.
+pub fn state_now() -> State {
+    match known() {
+        Known { state: State::Clean, .. } => State::Clean,
+        Known { version, .. } => look(version).state,
     }
-    let row = recorded();
+}
+
+fn known() -> Known {
+    // Known objects first: finding them anew may itself move the version on.
+    let _ = oids();
+    let version = configuration_version();
+    match KNOWN.get() {
+        Some(known) if known.version == version => known,
+        _ => look(version),
+    }
+}
+
+fn look(version: u64) -> Known {
+    // There are no unlogged tables before recovery has ended, nor anything that depends on this one.
+    if server::in_recovery() {
+        return Known { version, at: NEVER, state: State::Clean };
+    }
+    let table = oids().clean_start;
+    let row = Table::open(table, Access::Read).first(&Latest::take()).map(|row| row.bigint(1));
+    let state = match row {
+        _ if !catalog::is_unlogged(table) && !mutant::without("unlogged") => State::Logged,
+        Some(_) => State::Clean,
+        None => State::Unclean,
+    };
     // Emptied, and nobody has noted it yet: at this very start.
-    let known = Known { table, at: row.unwrap_or_else(session::server_start), noted: row.is_some() };
+    let known = Known { version, at: row.unwrap_or_else(session::server_start), state };
     KNOWN.set(Some(known));
     known
 }
 
-fn recorded() -> Option<Instant> {
-    Table::open(oids().clean_start, Access::Read).first(&Latest::take()).map(|row| row.bigint(1))
+/// Notes, with this transaction, that what an unclean start may have lost can do no harm any more: an
+/// epoch was opened since.
+pub fn note() {
+    if state_now() == State::Unclean {
+        Table::open(oids().clean_start, Access::Write).insert(&[Value::Time(known().at)]);
+    }
 }
 
-/// Notes an unclean start, so that the next one, if it is clean, is none. Waits for nobody: whoever
-/// holds the lock notes the same.
-pub fn note() {
-    let known = known();
-    if known.noted {
-        return;
-    }
-    if recorded().is_some() {
-        KNOWN.set(Some(Known { noted: true, ..known }));
-    } else if lock::try_serialize(known.table) && recorded().is_none() {
-        Table::open(known.table, Access::Write).insert(&[Value::Time(known.at)]);
+/// Notes the same at once, whatever becomes of this transaction.
+pub fn note_at_once() {
+    if state_now() == State::Unclean {
+        Table::open(oids().clean_start, Access::Write).insert_at_once(&[Value::Time(known().at)]);
+        KNOWN.set(None);
     }
 }

@@ -1,24 +1,19 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use super::installation;
+use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Row, Table};
-use crate::pg::value::Value;
-use fencing_core::epoch::Coordinator;
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
+use crate::pg::{mutant, sequence, server};
+use fencing_core::epoch::{Coordinator, State};
+use fencing_core::lease::{EndReason, Record};
+use fencing_core::lineage::{Lineage, differences};
 use fencing_core::time::Instant;
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::Cell;
-
-/// The server on which an epoch was opened.
-#[expect(missing_docs, reason = "named as the columns are")]
-pub struct Lineage {
-    pub system_identifier: i64,
-    pub timeline: i64,
-    pub database: Oid,
-    pub fingerprint: String,
-    pub lsn: u64,
-}
 
 /// An epoch to be opened.
 #[expect(missing_docs, reason = "named as the columns are")]
@@ -31,31 +26,129 @@ pub struct NewEpoch<'a> {
     pub lineage: &'a Lineage,
 }
 
-static CACHE: BackendCell<(u64, Option<Coordinator>)> = Backend::new(Cell::new((0, None)));
+/// An epoch that was opened.
+pub struct Recorded {
+    row: Row,
+    /// Its number.
+    pub epoch: i64,
+    /// Its random identity, a uuid.
+    pub identity: Datum,
+    /// When it was opened.
+    pub opened_at: Instant,
+    /// The server that it was opened on.
+    pub lineage: Lineage,
+    /// Whether it is open.
+    pub state: State,
+    /// The sequence's last number before it.
+    pub after_seq: i64,
+    /// Since when it admits nothing.
+    pub closed_at: Option<Instant>,
+    /// The server that closed it, as [`Lineage::identity`] names it.
+    closing_on: Vec<u8>,
+}
 
-fn latest() -> Option<Row> {
-    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take())
+/// The coordinator's state, as long as nothing of what it was found by has changed.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The configuration.
+    version: u64,
+    coordinator: Coordinator,
+    /// Whether a guarded table is blocked since the epoch was opened.
+    any_blocked: bool,
+    /// `fencing.on_unclean_start`, where the state depends on that.
+    policy: Option<OnUncleanStart>,
+}
+
+static CACHE: BackendCell<Option<Known>> = Backend::new(Cell::new(None));
+
+/// The latest epoch, if any was ever opened.
+pub fn latest() -> Option<Recorded> {
+    Table::open(oids().epoch, Access::Read).last(oids().epoch_pkey, &Latest::take()).map(from_row)
+}
+
+fn from_row(row: Row) -> Recorded {
+    Recorded {
+        epoch: row.bigint(1),
+        identity: row.raw(2).unwrap_or(Datum::null()),
+        opened_at: row.bigint(3),
+        lineage: Lineage {
+            system_identifier: row.bigint(6) as u64,
+            timeline: row.bigint(7) as u32,
+            database: row.oid(8).to_u32(),
+            fingerprint: String::from_utf8_lossy(&row.text(9)).into_owned(),
+            lsn: row.bigint(10) as u64,
+        },
+        state: row.with_text(11, State::parse),
+        after_seq: row.bigint(12),
+        closed_at: row.bigint_or_null(13),
+        closing_on: row.text(14),
+        row,
+    }
 }
 
 /// The number of the latest epoch, if any was ever opened.
 pub fn last() -> Option<i64> {
-    latest().map(|row| row.bigint(1))
+    latest().map(|recorded| recorded.epoch)
+}
+
+/// Since when the epoch of that number admits nothing.
+pub fn closed_at(number: i64) -> Option<Instant> {
+    let table = Table::open(oids().epoch, Access::Read);
+    let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take()));
+    row.and_then(|row| from_row(row).closed_at)
+}
+
+impl Recorded {
+    /// Whether a transition from it has begun on that very server.
+    pub fn is_closing_on(&self, server: &Lineage) -> bool {
+        self.state == State::Closing && self.closing_on == server.identity().as_bytes()
+    }
 }
 
 /// The coordinator's state, from memory where nothing has changed; `None` before the first epoch.
 /// Whoever acts on it has passed the gate, which brings word of every change.
 pub fn coordinator() -> Option<Coordinator> {
+    known().map(|known| known.coordinator)
+}
+
+/// The same for guards, to which none is as good as closed; and whether any guarded table is blocked.
+pub fn admission() -> (Coordinator, bool) {
+    known().map_or((Coordinator::Closed, false), |known| (known.coordinator, known.any_blocked))
+}
+
+fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let (cached_at, cached) = CACHE.get();
-    if cached_at == version && cached.is_some() {
-        return cached;
+    match CACHE.get() {
+        Some(known) if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) => {
+            Some(known)
+        }
+        _ => find(version),
     }
-    let row = latest()?;
-    let state = if row.text(11) == b"open" { Coordinator::Open(row.bigint(1)) } else { Coordinator::Closed };
-    CACHE.set((version, Some(state)));
-    Some(state)
+}
+
+#[cold]
+fn find(version: u64) -> Option<Known> {
+    let recorded = latest()?;
+    let open = if recorded.state == State::Open { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
+    let known = Known { version, coordinator: open, any_blocked: installation::any(), policy: None };
+    // Which server this will be is open until recovery has ended, which a session may outlive.
+    if server::in_recovery() {
+        if mutant::without("recovery") {
+            CACHE.set(Some(known));
+        }
+        return Some(known);
+    }
+    let here = server::lineage();
+    // Once a transition has begun here, that is what is to be ended.
+    let same = recorded.is_closing_on(&here)
+        || differences(&recorded.lineage, &here).is_empty() && !unclean::closes()
+        || mutant::without("lineage");
+    let coordinator = if same { open } else { Coordinator::LineageChanged };
+    let known = Known { coordinator, policy: unclean::policy_in_use(), ..known };
+    CACHE.set(Some(known));
+    Some(known)
 }
 
 /// The number of the open epoch; 0, which no epoch has, where the coordinator is closed.
@@ -66,6 +159,46 @@ pub fn open_number() -> i64 {
     }
 }
 
+/// The epoch that a lease's term is to be of, `None` where a transition has ended every term. Where it is
+/// the lineage that has changed, its own: it may yet be good.
+pub fn governing(record: &Record) -> Option<i64> {
+    match coordinator() {
+        Some(Coordinator::Open(open)) => Some(open),
+        Some(Coordinator::Closed) => None,
+        Some(Coordinator::LineageChanged) | None => Some(record.token.epoch()),
+    }
+}
+
+/// Whether a lease's term is void: of another epoch than the open one, or of one that is closing.
+pub fn is_void(record: &Record) -> bool {
+    governing(record) != Some(record.token.epoch())
+}
+
+/// How and when a term ended that is void; `None` for any other. `governing` is the epoch that it would
+/// have to be of.
+pub fn void_end(record: &Record, governing: Option<i64>, now: Instant) -> Option<(EndReason, Instant)> {
+    let number = record.token.epoch();
+    (governing != Some(number)).then(|| record.end_with_epoch(closed_at(number).unwrap_or(now)))
+}
+
+/// Stops admitting in the epoch; again, where it was stopped on another server.
+pub fn begin_closing(epoch: &Recorded, at: Instant, on: &Lineage) -> Written {
+    let (closed_at, on) = (epoch.closed_at.unwrap_or(at), on.identity());
+    let state = State::Closing.as_str().as_bytes();
+    change(epoch, &[(11, Value::Text(state)), (13, Value::Time(closed_at)), (14, Value::Text(on.as_bytes()))])
+}
+
+/// Notes that the next epoch is opened.
+pub fn close(epoch: &Recorded) -> Written {
+    change(epoch, &[(11, Value::Text(State::Closed.as_str().as_bytes()))])
+}
+
+fn change(epoch: &Recorded, changes: &[(usize, Value)]) -> Written {
+    let written = Table::open(oids().epoch, Access::Write).update(&epoch.row, changes);
+    extension::announce_change(oids().epoch);
+    written
+}
+
 /// Opens an epoch.
 pub fn insert(new: &NewEpoch) {
     Table::open(oids().epoch, Access::Write).insert(&[
@@ -74,12 +207,15 @@ pub fn insert(new: &NewEpoch) {
         Value::Time(new.opened_at),
         Value::Text(new.reason.as_bytes()),
         Value::Oid(new.opened_by),
-        Value::BigInt(new.lineage.system_identifier),
-        Value::BigInt(new.lineage.timeline),
-        Value::Oid(new.lineage.database),
+        Value::BigInt(new.lineage.system_identifier as i64),
+        Value::BigInt(i64::from(new.lineage.timeline)),
+        Value::Oid(Oid::from(new.lineage.database)),
         Value::Text(new.lineage.fingerprint.as_bytes()),
         Value::BigInt(new.lineage.lsn as i64),
-        Value::Text(b"open"),
+        Value::Text(State::Open.as_str().as_bytes()),
+        Value::BigInt(sequence::last_drawn(oids().term_seq)),
+        Value::Null,
+        Value::Null,
     ]);
     extension::announce_change(oids().epoch);
 }

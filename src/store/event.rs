@@ -2,9 +2,11 @@
 
 use super::LeaseId;
 use crate::pg::extension::oids;
-use crate::pg::table::{Access, Table};
-use crate::pg::value::Value;
-use crate::pg::{clock, entry, role, sequence, text};
+use crate::pg::snapshot::Latest;
+use crate::pg::table::{Access, Read, Table};
+use crate::pg::value::{Key, Value};
+use crate::pg::{clock, entry, mutant, role, sequence, text, xact};
+use fencing_core::time::Instant;
 use fencing_core::{Code, Error, Token, json};
 use pgrx::pg_sys::Datum;
 
@@ -20,29 +22,67 @@ pub struct Event<'a> {
 
 /// Records an event in this transaction, which takes it along if it is rolled back.
 pub fn record(event: &Event) {
-    let detail =
-        if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) };
-    insert(event, detail, false);
+    insert(event, detail_of(event), false, in_this_transaction);
 }
 
 /// Records what somebody says, with a `jsonb` of its own for detail.
 pub fn record_report(event: &Event, detail: Datum) {
-    insert(event, Value::Raw(detail), true);
+    insert(event, Value::Raw(detail), true, in_this_transaction);
 }
 
-fn insert(event: &Event, detail: Value, reported: bool) {
+/// Records an event with that JSON for detail.
+pub fn record_with(event: &Event, detail: &str) {
+    insert(event, Value::Raw(text::jsonb_of(detail)), false, in_this_transaction);
+}
+
+fn in_this_transaction(table: &Table, row: &[Value]) {
+    table.insert(row);
+}
+
+/// Records an event at once and for good: also if this transaction is rolled back, or the server
+/// crashes.
+pub fn record_at_once(event: &Event) {
+    insert(event, detail_of(event), false, Table::insert_at_once);
+    if !mutant::without("flush_what_stays") {
+        xact::flush_own_wal();
+    }
+}
+
+/// Whether there is an event of that kind on this token or a higher one, not from before `since`.
+pub fn any(kind: &str, token: i64, since: Instant) -> bool {
+    let keys = [(3, Key::Text(kind.as_bytes())), (6, Key::AtLeast(token))];
+    let mut found = false;
+    Table::open(oids().event, Access::Read)
+        .each(oids().event_kind_idx, &keys, &Latest::take(), |row| found |= row.bigint(2) >= since);
+    found
+}
+
+/// Whether there is an event of that kind on this token.
+pub fn is_recorded(kind: &str, token: Token) -> bool {
+    let keys = [(3, Key::Text(kind.as_bytes())), (6, Key::BigInt(token.to_bigint()))];
+    Table::open(oids().event, Access::Read).find(oids().event_kind_idx, &keys, Read::Latest(&Latest::take())).is_some()
+}
+
+fn detail_of(event: &Event) -> Value<'static> {
+    if event.detail.is_empty() { Value::Null } else { Value::Raw(text::jsonb_of(&json::object(event.detail))) }
+}
+
+fn insert(event: &Event, detail: Value, reported: bool, store: fn(&Table, &[Value])) {
     let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
         entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
     };
-    Table::open(oids().event, Access::Write).insert(&[
-        Value::BigInt(id),
-        Value::Time(clock::now()),
-        Value::Text(event.kind.as_bytes()),
-        event.lease.map_or(Value::Null, |lease| Value::Int(lease.namespace)),
-        event.lease.map_or(Value::Null, |lease| Value::Text(&lease.key)),
-        event.token.map_or(Value::Null, |token| Value::BigInt(token.to_bigint())),
-        Value::Oid(role::outer_user()),
-        detail,
-        Value::Bool(reported),
-    ]);
+    store(
+        &Table::open(oids().event, Access::Write),
+        &[
+            Value::BigInt(id),
+            Value::Time(clock::now()),
+            Value::Text(event.kind.as_bytes()),
+            event.lease.map_or(Value::Null, |lease| Value::Int(lease.namespace)),
+            event.lease.map_or(Value::Null, |lease| Value::Text(&lease.key)),
+            event.token.map_or(Value::Null, |token| Value::BigInt(token.to_bigint())),
+            Value::Oid(role::outer_user()),
+            detail,
+            Value::Bool(reported),
+        ],
+    );
 }

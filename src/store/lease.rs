@@ -4,6 +4,7 @@ use super::clean_start;
 use super::places::Places;
 use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
+use crate::pg::clock;
 use crate::pg::extension::{self, oids};
 use crate::pg::glance::{Glance, Place, Version, is_still, look_at};
 use crate::pg::lock::Tag;
@@ -118,6 +119,18 @@ pub fn each(namespace: i32, mut visit: impl FnMut(LeaseId, Record, Oid)) {
     table.each(oids().lease_pkey, &[(1, Key::Int(namespace))], &Latest::take(), |row| {
         visit(LeaseId::new(namespace, &row.text(11)), record(row), row.oid(2));
     });
+}
+
+/// How many terms of that epoch are held.
+pub fn count_held(epoch: i64) -> i64 {
+    let mut held = 0;
+    Table::open(oids().lease, Access::Read).visit(&Latest::take(), |row| {
+        pgrx::check_for_interrupts!();
+        let record = record(row);
+        let now = clock::of_lease(Some(&record));
+        held += i64::from(record.token.epoch() == epoch && record.end(now).is_none());
+    });
+    held
 }
 
 fn key_of(lease: &LeaseId) -> [(i16, Key<'_>); 2] {

@@ -1,13 +1,16 @@
 //! The extension's rows, typed. Column numbers are those of `sql/tables.sql`.
 
 pub mod clean_start;
+pub mod coordinator;
 pub mod epoch;
 pub mod event;
 pub mod fence;
 pub mod guarded;
+pub mod installation;
 pub mod lease;
 pub mod namespace;
 mod places;
+pub mod remote_fence;
 pub mod request;
 pub mod term;
 

@@ -80,6 +80,12 @@ impl Reader {
     }
 }
 
+/// The highest token of any term.
+pub fn highest() -> Option<Token> {
+    let row = Table::open(oids().term, Access::Read).last(oids().term_pkey, &Latest::take());
+    row.map(|row| token(row.bigint(1)))
+}
+
 /// The leases that these tokens were issued for; `None` for one that never was. The more there are,
 /// the more it pays that they are in order.
 pub fn leases_of(tokens: &[i64]) -> Vec<Option<LeaseId>> {
@@ -105,18 +111,22 @@ pub fn is_ended_by_me(token: Token) -> bool {
     read(token).is_some_and(|term| term.record.ended.is_some() && term.row.written_by_me())
 }
 
-/// Whether a term with this token, or with a higher one, was committed when the snapshot was taken. For
-/// whoever is about to record that one.
-pub fn any_from(token: Token, then: &Latest) -> bool {
+/// Whether a term with a higher token was committed when the snapshot was taken. For whoever is about to
+/// record one.
+pub fn any_above(token: i64, then: &Latest) -> bool {
     let table = Table::open(oids().term, Access::Write);
-    table.find(oids().term_pkey, &[(1, Key::AtLeast(token.to_bigint()))], Read::Latest(then)).is_some()
+    let above = token.checked_add(1).map(Key::AtLeast);
+    above.is_some_and(|above| table.find(oids().term_pkey, &[(1, above)], Read::Latest(then)).is_some())
 }
 
 fn from_row(row: Row) -> Term {
     let record = lease::Term {
         token: token(row.bigint(1)),
         ended: EndReason::parse(&String::from_utf8_lossy(&row.text(14))),
-        superseded: row.raw(17).is_some(),
+        // Its epoch, where that has ended first, is what ended it.
+        superseded: row
+            .raw(17)
+            .is_some_and(|next| Token::epoch_of(next.value() as i64) == Token::epoch_of(row.bigint(1))),
     };
     Term { lease: LeaseId::new(row.int(2), &row.text(3)), record, role: row.oid(7), expires_at: row.bigint(12), row }
 }

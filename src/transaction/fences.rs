@@ -165,6 +165,11 @@ impl Fences {
         self.acquired.iter().rev().find(|a| a.lease == *lease).map(|a| a.command)
     }
 
+    /// Whether this transaction has passed the gate, as a writer or to acquire.
+    pub fn in_gate(&self) -> bool {
+        self.gate.is_some() || self.any_held() || self.any_acquired()
+    }
+
     /// Whether this transaction acquired any lease.
     pub fn any_acquired(&self) -> bool {
         !self.acquired.is_empty()

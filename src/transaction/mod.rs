@@ -5,12 +5,14 @@ pub mod fences;
 mod held;
 pub mod maintenance;
 pub mod presentation;
+pub mod remote;
 pub mod stale;
 
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::{mutant, xact};
 use fences::Fences;
 use presentation::Presentation;
+use remote::Remote;
 use stale::Stale;
 use std::cell::{Cell, RefCell};
 
@@ -22,13 +24,24 @@ pub struct Transaction {
     pub stale: Stale,
     /// Fences held and terms accepted under them.
     pub fences: Fences,
+    /// What it holds of coordinators elsewhere.
+    pub remote: Remote,
     /// Whether the commit must be durable, whatever the session's setting.
     pub durable: bool,
+    /// Whether it is a step of an epoch transition: it must not be prepared.
+    pub epoch_step: bool,
 }
 
 impl Transaction {
     const fn new() -> Transaction {
-        Transaction { presentation: Presentation::EMPTY, stale: Stale::EMPTY, fences: Fences::EMPTY, durable: false }
+        Transaction {
+            presentation: Presentation::EMPTY,
+            stale: Stale::EMPTY,
+            fences: Fences::EMPTY,
+            remote: Remote::EMPTY,
+            durable: false,
+            epoch_step: false,
+        }
     }
 
     /// Whether a write would be one without a token.
@@ -68,7 +81,10 @@ pub fn with<T>(body: impl FnOnce(&mut Transaction) -> T) -> T {
 /// A statement has ended: the tokens that it presented inline are presented no more. May run in the
 /// middle of an abort, so it neither waits nor fails.
 pub fn statement_ended(statement: u64) {
-    in_callback(|t| t.presentation.statement_ended(statement));
+    in_callback(|t| {
+        t.presentation.statement_ended(statement);
+        t.remote.statement_ended(statement);
+    });
 }
 
 /// The transaction has ended, or been prepared.
@@ -84,7 +100,9 @@ pub fn ended() {
         }
         t.stale = Stale::EMPTY;
         t.fences.clear();
+        t.remote.clear();
         t.durable = false;
+        t.epoch_step = false;
     });
 }
 
@@ -96,6 +114,7 @@ pub fn savepoint_released() {
         t.presentation.reparent(level);
         t.stale.reparent(level);
         t.fences.reparent(level);
+        t.remote.reparent(level);
     });
 }
 
@@ -113,6 +132,7 @@ pub fn savepoint_rolled_back() {
         }
         t.stale.roll_back(level);
         t.fences.roll_back(level);
+        t.remote.roll_back(level);
     });
 }
 

@@ -120,6 +120,16 @@ impl Presentation {
         named.or_else(any).unwrap_or(Presented::Nothing)
     }
 
+    /// Any token that is presented.
+    pub fn any(&self) -> Option<i64> {
+        self.only.map(|only| only.token).or_else(|| self.tokens.keys().min().copied())
+    }
+
+    /// Every token presented, in whatever way.
+    pub fn all(&self) -> Vec<i64> {
+        self.tokens.keys().copied().chain(self.only.map(|only| only.token)).collect()
+    }
+
     /// Is this token presented for the whole transaction already?
     fn is_presented(&self, token: i64) -> bool {
         self.tokens.get(&token).is_some_and(|entry| entry.presented.is_some())
@@ -163,6 +173,11 @@ impl Presentation {
             self.unknown.len() - 1
         });
         -1 - at as i32
+    }
+
+    /// The same, if anything was presented for it.
+    fn number_of(&self, name: &str) -> Option<i32> {
+        self.unknown.iter().position(|other| other == name).map(|at| -1 - at as i32)
     }
 
     /// Presents a token for one statement and what it causes.
@@ -412,6 +427,18 @@ pub fn present_for(namespace: &str, key: &[u8], token: i64) -> Result<(), Error>
     })?;
     super::distrust_verdicts();
     Ok(())
+}
+
+/// The token that was presented for a lease by its name, whoever grants it.
+pub fn named(namespace: &str, key: &[u8]) -> Option<i64> {
+    if super::with(|t| t.presentation.is_empty()) {
+        return None;
+    }
+    let known = namespace::by_name(namespace).map(|namespace| namespace.id);
+    super::with(|t| {
+        let numbers = known.into_iter().chain(t.presentation.number_of(namespace));
+        numbers.map(|number| LeaseId::new(number, key)).find_map(|lease| t.presentation.by_name.get(&lease).copied())
+    })
 }
 
 fn second(other: i64, token: i64) -> Error {

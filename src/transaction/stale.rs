@@ -17,14 +17,19 @@ pub enum Form {
 pub struct Stale {
     transaction: Option<i32>,
     rows: Option<i32>,
+    /// The level from which on it is one of the epoch before.
+    older_epoch: Option<i32>,
 }
 
 impl Stale {
     /// Nothing.
-    pub const EMPTY: Stale = Stale { transaction: None, rows: None };
+    pub const EMPTY: Stale = Stale { transaction: None, rows: None, older_epoch: None };
 
-    /// Presents it, at savepoint level `level`.
-    pub fn present(&mut self, form: Form, level: i32) {
+    /// Presents it, at savepoint level `level`; as one of the epoch before, if it is to be.
+    pub fn present(&mut self, form: Form, older_epoch: bool, level: i32) {
+        if older_epoch {
+            self.older_epoch = Some(self.older_epoch.map_or(level, |earlier| earlier.min(level)));
+        }
         let at = match form {
             Form::Transaction => &mut self.transaction,
             Form::Rows => &mut self.rows,
@@ -38,6 +43,11 @@ impl Stale {
         self.transaction.is_some() || self.rows.is_some()
     }
 
+    /// Whether it is one of the epoch before.
+    pub fn is_of_older_epoch(&self) -> bool {
+        self.older_epoch.is_some()
+    }
+
     /// Whether row triggers alone are to see it.
     pub fn is_left_to_rows(&self) -> bool {
         self.rows.is_some() && self.transaction.is_none()
@@ -47,12 +57,14 @@ impl Stale {
     pub fn reparent(&mut self, level: i32) {
         lower(self.transaction.as_mut(), level);
         lower(self.rows.as_mut(), level);
+        lower(self.older_epoch.as_mut(), level);
     }
 
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
         self.transaction = self.transaction.filter(|l| *l < level);
         self.rows = self.rows.filter(|l| *l < level);
+        self.older_epoch = self.older_epoch.filter(|l| *l < level);
     }
 }
 

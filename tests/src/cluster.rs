@@ -13,6 +13,9 @@ use tempfile::TempDir;
 /// Long enough for the slowest machine; nothing waits that long where all is well.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How every cluster is made.
+pub const INITDB: [&str; 5] = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"];
+
 /// How to stop a server.
 #[derive(Clone, Copy)]
 pub enum Stop {
@@ -39,22 +42,30 @@ impl Cluster {
 
     /// A server with these settings as well (`name=value`), started.
     pub fn with(settings: &[&str]) -> Cluster {
-        let dir = own_directory();
-        let mut cluster = Cluster { dir, server: None };
+        let mut cluster = Cluster::bare();
         // Copying a fresh cluster is much faster than making one.
         run(command("cp").args(["-r", "--preserve=mode"]).arg(template()).arg(cluster.data()));
-        let mut conf = format!("unix_socket_directories='{}'\n", cluster.dir.path().display());
-        for setting in settings {
-            conf.push_str(setting);
-            conf.push('\n');
-        }
-        append(&cluster.data().join("postgresql.conf"), &conf);
+        cluster.configure(settings);
         cluster.start();
         cluster.connect().batch_execute("CREATE EXTENSION fencing").expect("CREATE EXTENSION fencing");
         cluster
     }
 
-    fn data(&self) -> PathBuf {
+    /// A place for one, without data: they are brought from elsewhere, then configured and started.
+    pub fn bare() -> Cluster {
+        Cluster { dir: own_directory(), server: None }
+    }
+
+    /// Adds settings, for the next start, to those that came with the data, which may be another
+    /// server's.
+    pub fn configure(&self, settings: &[&str]) {
+        let socket = format!("unix_socket_directories='{}'", self.dir.path().display());
+        let conf = [socket.as_str()].iter().chain(settings).fold(String::new(), |conf, setting| conf + setting + "\n");
+        append(&self.data().join("postgresql.conf"), &conf);
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
@@ -128,6 +139,19 @@ impl Cluster {
         }
     }
 
+    /// Stops all of the server's processes for a moment, as somebody sees them who takes a snapshot of
+    /// its volume.
+    pub fn frozen<T>(&self, moment: impl FnOnce() -> T) -> T {
+        let server = self.server.as_ref().expect("the server runs").id();
+        // Stopped, it starts no further process.
+        send(server, Signal::STOP);
+        let processes = [children_of(server), vec![server]].concat();
+        processes.iter().for_each(|pid| send(*pid, Signal::STOP));
+        let result = moment();
+        processes.iter().for_each(|pid| send(*pid, Signal::CONT));
+        result
+    }
+
     /// How to connect as superuser to the database `postgres`.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
@@ -167,6 +191,11 @@ impl Cluster {
         let mut command = as_owner(&["--pdeathsig", "KILL"], name);
         command.current_dir(self.dir.path()).env("PATH", format!("{path}:/usr/sbin"));
         command
+    }
+
+    /// The directory of PostgreSQL's programs.
+    pub fn programs(&self) -> String {
+        setting("FENCING_TEST_BINDIR")
     }
 
     /// One of PostgreSQL's programs, set to connect to this server as superuser.
@@ -266,13 +295,7 @@ fn template() -> &'static Path {
         if !path.exists() {
             let dir = own_directory();
             let data = dir.path().join("data");
-            run(command(&program("initdb")).arg("-D").arg(&data).args([
-                "--username=postgres",
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--no-locale",
-                "--no-sync",
-            ]));
+            run(command(&program("initdb")).args(INITDB).arg("-D").arg(&data));
             // Without fsync: the tests kill processes, not the machine. No background process
             // takes transaction ids by itself, and no test hangs. Nothing depends on the time zone, so it
             // is one far away.

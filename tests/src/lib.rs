@@ -4,7 +4,9 @@
 //! and says where (`scripts/suites/rust.sh`).
 
 pub mod cluster;
+pub mod copies;
 pub mod doc;
+pub mod past;
 pub mod pooler;
 pub mod psql;
 pub mod sql;

@@ -49,6 +49,14 @@ const API: &[(&str, &str, &str)] = &[
     ("revoke_namespace", "SELECT fencing.revoke_namespace('other', 'worker', 'hold')", ""),
     ("release", "SELECT fencing.release(token) FROM fencing.lease WHERE key = 'b'", "released"),
     ("drop_namespace", "SELECT fencing.drop_namespace('other')", ""),
+    ("begin_epoch_transition", "SELECT fencing.begin_epoch_transition('a test') > 0", "t"),
+    ("unresolved", "SELECT count(*) FROM fencing.unresolved()", "0"),
+    ("open_epoch", "SELECT fencing.open_epoch('a test') > 0", "t"),
+    ("install_local", "SELECT fencing.install_local('t')", ""),
+    ("prove_epoch", "SELECT verdict FROM fencing.prove_epoch('t')", "rejected"),
+    ("resume", "SELECT fencing.resume('t')", ""),
+    ("advance_epoch", "SELECT fencing.advance_epoch('a test') > 0", "t"),
+    ("lineage", "SELECT verdict FROM fencing.lineage()", "same"),
 ];
 
 /// What is called by the extension itself alone.
@@ -56,7 +64,9 @@ const INTERNAL: &[&str] = &[
     "base_type",
     "guard_definition",
     "keep_guard",
+    "note_proof",
     "present_stale",
+    "prove_installed",
     "prove_tables",
     "sample_insert",
     "should_be_guarded",

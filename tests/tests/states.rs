@@ -85,9 +85,12 @@ impl Scene {
         let judge = &mut self.judge;
         let token = match state {
             Name::NeverGranted => judge.get("SELECT fencing.make_token(max(epoch), 1) FROM fencing.epoch"),
-            Name::Expired | Name::ExpiredAccepting | Name::CoolingDown | Name::Superseded | Name::Blocked => {
-                late.get(&acquire("30 min", ""))
-            }
+            Name::Expired
+            | Name::ExpiredAccepting
+            | Name::CoolingDown
+            | Name::Superseded
+            | Name::Blocked
+            | Name::EpochLapsed => late.get(&acquire("30 min", "")),
             Name::RevocationDue => late.get(&acquire("3 h", "")),
             Name::HeldByAnotherRole => {
                 late.run("RESET fencing.test_clock_offset; SET ROLE owner");
@@ -230,7 +233,7 @@ fn answer(caller: &mut Client, statements: &str) -> String {
 #[test]
 fn every_call_in_every_state() {
     let mut scene = Scene::new(Cluster::with(&["fencing.max_wait=200ms"]), "postgres");
-    let of_one_epoch = |state: &&State| !matches!(state.name, Name::EpochClosed | Name::Closed);
+    let of_one_epoch = |state: &&State| !matches!(state.name, Name::EpochClosed | Name::EpochLapsed | Name::Closed);
     let mut calls = 0;
     for state in STATES.iter().filter(of_one_epoch) {
         for row in state.rows {
@@ -246,16 +249,17 @@ fn every_call_in_every_state() {
 #[test]
 fn every_call_once_the_epoch_is_over() {
     let mut cluster = Some(Cluster::new());
-    for (database, name, epoch) in [("postgres", Name::EpochClosed, "open"), ("closed", Name::Closed, "closed")] {
+    let advance = "SELECT fencing.advance_epoch('a test')";
+    let begin = "SELECT fencing.begin_epoch_transition('a test')";
+    for (database, names, step) in
+        [("postgres", &[Name::EpochClosed, Name::EpochLapsed][..], advance), ("closed", &[Name::Closed], begin)]
+    {
         let mut scene = Scene::new(cluster.take().expect("a cluster"), database);
-        let state = STATES.iter().find(|state| state.name == name).expect("the state");
-        let mut leases: Vec<Lease> = state.rows.iter().map(|row| scene.lease(name, row.call)).collect();
-        scene.judge.run(&format!(
-            "INSERT INTO fencing.epoch SELECT epoch + 1, gen_random_uuid(), clock_timestamp(), 'test', opened_by,
-                    system_identifier, timeline, database, fingerprint, lsn, '{epoch}' FROM fencing.epoch"
-        ));
-        scene.judge = scene.connect();
-        for (row, lease) in state.rows.iter().zip(&mut leases) {
+        let states: Vec<&State> = STATES.iter().filter(|state| names.contains(&state.name)).collect();
+        let calls = states.into_iter().flat_map(|state| state.rows.iter().map(move |row| (state, row)));
+        let mut leases: Vec<_> = calls.map(|(state, row)| (state, row, scene.lease(state.name, row.call))).collect();
+        scene.judge.run(step);
+        for (state, row, lease) in &mut leases {
             scene.check(state, row, lease);
         }
         cluster = Some(scene.cluster);

@@ -1,0 +1,64 @@
+//! The gate, shut: nobody writes under a token or acquires, renews or releases a lease until this
+//! transaction ends, and nobody who did is still open.
+
+use crate::coordinator::patience;
+use crate::pg::holder::At;
+use crate::pg::lock::{Mode, Tag};
+use crate::pg::wait::{ClientWatch, DeadlockWatch, Waited, lock_until};
+use crate::pg::{extension, mutant, prepared, role, session, text};
+use crate::transaction;
+use fencing_core::{Code, Error};
+
+/// Shuts the gate, or 55P03 with the names of those in the way. Before any other lock: whoever waits
+/// here must hold nothing that a writer may wait for.
+pub fn shut() -> Result<(), Error> {
+    if transaction::with(|t| t.fences.in_gate()) {
+        return Err(Error::new(Code::ActiveTransaction, "cannot change an epoch in a transaction that holds a fence")
+            .detail("It has written under a fencing token or acquired a lease, and would wait for itself.")
+            .hint("Run it by itself, in autocommit mode."));
+    }
+    if !mutant::without("gate_shut") {
+        let _client = ClientWatch::begin();
+        // A healthy writer is never the one to pay for a deadlock.
+        let _deadlock = DeadlockWatch::begin();
+        let gate = Tag::gate();
+        if lock_until(&gate, Mode::Exclusive, patience()) != Waited::Locked {
+            return Err(in_the_way(&gate));
+        }
+    }
+    extension::catch_up();
+    transaction::with(|t| {
+        t.durable = !mutant::without("epoch_durable");
+        t.epoch_step = true;
+    });
+    Ok(())
+}
+
+fn in_the_way(gate: &Tag) -> Error {
+    let places: Vec<_> = gate.held_against(Mode::Exclusive).iter().map(crate::pg::holder::Holder::at).collect();
+    let (activity, prepared) = (session::activity(), prepared::all());
+    let mut who: Vec<String> = Vec::new();
+    for at in &places {
+        match at {
+            At::Process(pid) => {
+                let known = activity.iter().find(|a| a.pid == *pid);
+                let role = known.and_then(|a| role::name_if_any(a.role)).map(|name| format!("role {name}"));
+                let application = known.map(|a| text::from_server(&a.application)).filter(|name| !name.is_empty());
+                let application = application.map(|name| format!("application {name}"));
+                let more: Vec<_> = role.into_iter().chain(application).collect();
+                who.push(format!("process {pid} ({})", more.join(", ")));
+            }
+            At::Prepared(xid) => {
+                let gid = prepared.iter().find(|p| p.xid == *xid).map(|p| text::from_server(&p.gid));
+                who.extend(gid.map(|gid| format!("prepared transaction \"{gid}\"")));
+            }
+            At::Over => {}
+        }
+    }
+    who.sort_unstable();
+    who.dedup();
+    let error = Error::new(Code::LockNotAvailable, "open transactions are in the way of the epoch").hint(
+        "They have written under a fencing token, or are changing a lease. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
+    );
+    if who.is_empty() { error } else { error.detail(format!("In the way: {}.", who.join(", "))) }
+}

@@ -1,0 +1,142 @@
+//! From an open epoch to tables that are written to: each guarded table is blocked until its guard has
+//! been looked at (installed), has been seen to reject the older epoch (proved), and is resumed.
+//!
+//! Each step is one transaction, and may be repeated: what is done is not done again.
+
+use super::require_authority;
+use super::transition::{done, require_writable};
+use crate::coordinator::patience;
+use crate::guard::{self, Tree};
+use crate::pg::entry::{Answer, Args};
+use crate::pg::lock::{Mode, Tag};
+use crate::pg::relation::{quote_literal, quoted_name};
+use crate::pg::wait::{Waited, lock_until};
+use crate::pg::{catalog, extension};
+use crate::store::epoch;
+use crate::store::event::{self, Event};
+use crate::store::installation::{self, Installation};
+use crate::transaction;
+use fencing_core::epoch::{Blocked, Coordinator};
+use fencing_core::{Code, Error};
+use pgrx::pg_sys::Oid;
+
+/// Blocks every guarded table, and each below it.
+pub fn block_all(epoch: i64) -> Result<(), Error> {
+    unblock_all()?;
+    let mut tables: Vec<_> = guard::trees().into_iter().flat_map(|tree| tree.tables).collect();
+    tables.sort_unstable_by_key(|table| table.to_u32());
+    tables.dedup();
+    tables.iter().for_each(|table| installation::insert(*table, epoch));
+    Ok(())
+}
+
+/// Blocks no table any more. Behind the shut gate.
+pub fn unblock_all() -> Result<(), Error> {
+    installation::all().iter().try_for_each(|row| done(installation::remove(row)))
+}
+
+/// `install_local(relation)`: looks at the guard.
+pub fn install_local(args: &Args) -> Result<Answer<'static>, Error> {
+    let step = Step::begin(args, "install_local")?;
+    if step.next() == Some(Blocked::Install) {
+        guard::require_whole(&step.tree)?;
+        step.advance(Blocked::Install, Blocked::Prove, "epoch_installed")?;
+    }
+    Ok(Answer::Void)
+}
+
+/// `note_proof(relation, proved)`: before the proof, and after it where every table rejected what it was
+/// to reject.
+pub fn note_proof(args: &Args) -> Result<Answer<'static>, Error> {
+    let step = Step::begin(args, "prove_epoch")?;
+    let proved = args.bool(1).ok_or_else(|| Error::null("proved"))?;
+    match step.next() {
+        Some(Blocked::Install) => return Err(step.out_of_order("has not been installed", Blocked::Install)),
+        Some(Blocked::Prove) if proved => step.advance(Blocked::Prove, Blocked::Resume, "epoch_proved")?,
+        _ => {}
+    }
+    Ok(Answer::Void)
+}
+
+/// `resume(relation)`: from its commit on the table is written to.
+pub fn resume(args: &Args) -> Result<Answer<'static>, Error> {
+    let step = Step::begin(args, "resume")?;
+    match step.next() {
+        Some(Blocked::Install) => return Err(step.out_of_order("has not been installed", Blocked::Install)),
+        Some(Blocked::Prove) => return Err(step.out_of_order("has not been proved", Blocked::Prove)),
+        Some(Blocked::Resume) => {
+            step.rows.iter().try_for_each(|row| done(installation::remove(row)))?;
+            step.record("epoch_resumed");
+        }
+        None => {}
+    }
+    Ok(Answer::Void)
+}
+
+/// A step for one guarded table with all below it.
+struct Step {
+    epoch: i64,
+    tree: Tree,
+    /// What is blocked of it.
+    rows: Vec<Installation>,
+}
+
+impl Step {
+    /// Behind the gate, which nobody shuts for another epoch until this transaction ends.
+    fn begin(args: &Args, function: &str) -> Result<Step, Error> {
+        require_writable(function)?;
+        let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
+        require_authority("put a table into an epoch")?;
+        enter_gate()?;
+        let Some(Coordinator::Open(epoch)) = epoch::coordinator() else {
+            return Err(Error::new(Code::NotInPrerequisiteState, "no epoch is open on this server").hint(
+                "SELECT fencing.open_epoch('reason') opens the next one, after fencing.begin_epoch_transition('reason').",
+            ));
+        };
+        let tree = guard::tree(relation)?;
+        let rows = installation::all();
+        // Of a table that was dropped nothing is left to be done.
+        rows.iter().filter(|row| catalog::owner_of(row.relation) == Oid::INVALID).for_each(|row| {
+            installation::remove(row);
+        });
+        let rows = rows.into_iter().filter(|row| tree.tables.contains(&row.relation)).collect();
+        transaction::with(|t| (t.durable, t.epoch_step) = (true, true));
+        Ok(Step { epoch, tree, rows })
+    }
+
+    /// What is to be done next, if anything is.
+    fn next(&self) -> Option<Blocked> {
+        self.rows.iter().map(|row| row.blocked).min()
+    }
+
+    fn advance(&self, from: Blocked, to: Blocked, event: &str) -> Result<(), Error> {
+        let behind = self.rows.iter().filter(|row| row.blocked == from);
+        behind.into_iter().try_for_each(|row| done(installation::advance(row, to)))?;
+        self.record(event);
+        Ok(())
+    }
+
+    fn record(&self, kind: &str) {
+        let (table, epoch) = (quoted_name(self.tree.root), self.epoch.to_string());
+        let detail = [("table", table.as_str()), ("epoch", &epoch)];
+        event::record(&Event { kind, lease: None, token: None, detail: &detail });
+    }
+
+    fn out_of_order(&self, what: &str, next: Blocked) -> Error {
+        let table = quoted_name(self.tree.root);
+        Error::new(Code::NotInPrerequisiteState, format!("table {table} {what} in epoch {}", self.epoch)).hint(format!(
+            "SELECT {}({}) is next.",
+            next.function(),
+            quote_literal(&table)
+        ))
+    }
+}
+
+/// Passes the gate within bounds, or 55P03.
+fn enter_gate() -> Result<(), Error> {
+    if lock_until(&Tag::gate(), Mode::Reference, patience()) != Waited::Locked {
+        return Err(Error::new(Code::LockNotAvailable, "an epoch transition is under way").hint("Repeat the call."));
+    }
+    extension::catch_up();
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! `fencing.installation`: guarded tables that are blocked since an epoch was opened, and what has been
+//! done for each. Whatever changes it announces a change of epoch.
+
+use crate::pg::catalog;
+use crate::pg::extension::{self, oids};
+use crate::pg::snapshot::Latest;
+use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::value::{Key, Value};
+use fencing_core::epoch::Blocked;
+use pgrx::pg_sys::Oid;
+
+/// A blocked table.
+pub struct Installation {
+    row: Row,
+    /// Which.
+    pub relation: Oid,
+    /// What is to be done next.
+    pub blocked: Blocked,
+}
+
+fn from_row(row: Row) -> Installation {
+    Installation { relation: row.oid(1), blocked: row.with_text(3, Blocked::parse), row }
+}
+
+/// Whether any table is blocked.
+pub fn any() -> bool {
+    Table::open(oids().installation, Access::Read).first(&Latest::take()).is_some()
+}
+
+/// Whether any table is blocked that still exists.
+pub fn any_left() -> bool {
+    all().iter().any(|row| catalog::owner_of(row.relation) != Oid::INVALID)
+}
+
+/// What is to be done for this very table, if it is blocked.
+pub fn read(relation: Oid) -> Option<Installation> {
+    let table = Table::open(oids().installation, Access::Read);
+    table.find(oids().installation_pkey, &[(1, Key::Oid(relation))], Read::Latest(&Latest::take())).map(from_row)
+}
+
+/// Every table that is blocked.
+pub fn all() -> Vec<Installation> {
+    let table = Table::open(oids().installation, Access::Read);
+    table.all(oids().installation_pkey, &[], &Latest::take()).into_iter().map(from_row).collect()
+}
+
+/// What is to be done next for a table that is blocked, itself or through a table above it, and for
+/// which table: the highest of them.
+pub fn blocked(relation: Oid) -> Option<(Blocked, Oid)> {
+    let tables = std::iter::once(relation).chain(catalog::ancestors(relation));
+    let rows: Vec<_> = tables.filter_map(read).collect();
+    let next = rows.iter().map(|row| row.blocked).min()?;
+    Some((next, rows.last()?.relation))
+}
+
+/// Blocks a table.
+pub fn insert(relation: Oid, epoch: i64) {
+    let row = [Value::Oid(relation), Value::BigInt(epoch), Value::Text(Blocked::Install.as_str().as_bytes())];
+    Table::open(oids().installation, Access::Write).insert(&row);
+    extension::announce_change(oids().epoch);
+}
+
+/// Notes what is to be done next.
+pub fn advance(installation: &Installation, next: Blocked) -> Written {
+    let table = Table::open(oids().installation, Access::Write);
+    let written = table.update(&installation.row, &[(3, Value::Text(next.as_str().as_bytes()))]);
+    extension::announce_change(oids().epoch);
+    written
+}
+
+/// Unblocks a table.
+pub fn remove(installation: &Installation) -> Written {
+    let written = Table::open(oids().installation, Access::Write).delete(&installation.row);
+    extension::announce_change(oids().epoch);
+    written
+}

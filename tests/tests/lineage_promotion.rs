@@ -1,0 +1,103 @@
+//! Promotions: of a standby that had not heard of the last acquisitions, of two at once, and of one
+//! after the other.
+
+use fencing_tests::copies::{cut_off, promote, standby};
+use fencing_tests::past::{early_session, original, verdict};
+use fencing_tests::{Sql, Stop};
+
+#[test]
+fn a_standby_that_had_lost_the_last_acquisitions() {
+    let (mut cluster, mut past) = original(&[]);
+    let copy = standby(&cluster);
+    cut_off(&copy);
+    past.goes_on(&cluster);
+    let mut early = early_session(&copy);
+    cluster.stop(Stop::Immediate);
+    promote(&copy);
+    // Neither does a session that has seen it as a standby take it for its primary.
+    for token in past.lost.iter().chain([&past.current]) {
+        assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({token})")), "LF006");
+    }
+    past.is_closed(&copy, "postgres", &["timeline", "data directory", "unclean start"]);
+    let token = past.is_opened_again(&copy, "postgres");
+    assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({})", past.current)), "LF005");
+    assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({token})")), "00000");
+}
+
+/// Both choose the same timeline, and perhaps the same number of an epoch: they don't issue the same
+/// tokens.
+#[test]
+fn two_at_once() {
+    let (mut cluster, mut past) = original(&[]);
+    let copies = [standby(&cluster), standby(&cluster)];
+    copies.iter().for_each(cut_off);
+    past.goes_on(&cluster);
+    cluster.stop(Stop::Immediate);
+    copies.iter().for_each(promote);
+    let timelines = "SELECT actual ->> 'timeline' FROM fencing.lineage()";
+    assert_eq!(copies.each_ref().map(|copy| copy.connect().get::<String>(timelines)), ["2", "2"]);
+    for copy in &copies {
+        past.is_closed(copy, "postgres", &["timeline", "data directory", "unclean start"]);
+    }
+    let issued = copies.each_ref().map(|copy| {
+        let token = past.is_opened_again(copy, "postgres");
+        let mut session = copy.connect();
+        let mut tokens: Vec<i64> = (0..50).map(|n| session.acquire(&format!("n{n}"), "x").granted()).collect();
+        tokens.push(token);
+        tokens
+    });
+    for (of, others) in [(0, 1), (1, 0)] {
+        let mut session = copies[of].connect();
+        for token in &issued[others] {
+            assert!(!issued[of].contains(token), "{token} twice");
+            let code = session.code(&format!("INSERT INTO report (fence) VALUES ({token})"));
+            assert!(["LF004", "LF005"].contains(&code.as_str()), "{token}: {code}");
+        }
+        let own = issued[of].last().unwrap();
+        assert_eq!(session.code(&format!("INSERT INTO report (fence) VALUES ({own})")), "00000");
+    }
+}
+
+/// A standby of what was opened again is a copy once more when its turn comes.
+#[test]
+fn one_after_the_other() {
+    let (mut first, mut past) = original(&[]);
+    let second = standby(&first);
+    first.stop(Stop::Fast);
+    promote(&second);
+    past.is_closed(&second, "postgres", &["timeline", "data directory", "unclean start"]);
+    let token = past.is_opened_again(&second, "postgres");
+    past.over.clear();
+    past.current = token;
+    let third = standby(&second);
+    cut_off(&third);
+    past.goes_on(&second);
+    promote(&third);
+    past.is_closed(&third, "postgres", &["timeline", "data directory", "unclean start"]);
+    let token = past.is_opened_again(&third, "postgres");
+    past.is_untouched(&second, token);
+    assert_eq!(verdict(&mut third.connect()), ["same"]);
+}
+
+/// A write that was prepared before is part of what the copy has: it is named, and to be ended, before
+/// an epoch is opened, and none of its kind comes after.
+#[test]
+fn with_a_prepared_transaction() {
+    let (mut cluster, past) = original(&["fencing.allow_prepare=on", "fencing.max_wait=1s"]);
+    let write = format!(
+        "BEGIN; SELECT fencing.present({}); INSERT INTO keyed VALUES ('a', 1); PREPARE TRANSACTION 'open'",
+        past.current
+    );
+    cluster.connect().run(&write);
+    let copy = standby(&cluster);
+    cluster.stop(Stop::Immediate);
+    promote(&copy);
+    past.is_closed(&copy, "postgres", &["timeline", "data directory", "unclean start"]);
+    let mut admin = copy.connect();
+    let refused = admin.refused("SELECT fencing.advance_epoch('too early')");
+    assert_eq!(refused.code().code(), "55P03");
+    assert!(refused.detail().is_some_and(|detail| detail.contains("open")), "{refused:?}");
+    admin.run("COMMIT PREPARED 'open'");
+    past.is_opened_again(&copy, "postgres");
+    assert_eq!(admin.code(&write), "LF005");
+}
