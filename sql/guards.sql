@@ -29,7 +29,7 @@ CREATE FUNCTION fencing.protect(
     mode fencing.guard_mode DEFAULT 'enforce', level fencing.guard_level DEFAULT 'row', coordinator text DEFAULT NULL)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_protect';
 COMMENT ON FUNCTION fencing.protect(regclass, text, text, name[], name, name, fencing.fence_kind, fencing.missing_rule, fencing.guard_mode, fencing.guard_level, text) IS
-    'Guards a table: from now on the database rejects writes that don''t present the current token of the lease. Give key (one lease for the table) or key_columns (one lease per value). Needs the table''s ownership and administer on the namespace';
+    'Guards a table: from now on the database rejects writes that don''t present the current token of the lease. Give key (one lease for the table) or key_columns (one lease per value). Needs the table''s ownership and administer on the namespace. With fence => ''destination'' the leases are those of a coordinator elsewhere, in its own namespace: then it needs the ownership and membership in fencing.epoch_authority';
 
 CREATE FUNCTION fencing.alter_guard(
     relation regclass, namespace text DEFAULT NULL, key text DEFAULT NULL, key_columns name[] DEFAULT NULL,
@@ -57,7 +57,7 @@ COMMENT ON FUNCTION fencing.present_all(bigint[]) IS
 CREATE FUNCTION fencing.present(namespace text, key text, token bigint)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present_for';
 COMMENT ON FUNCTION fencing.present(text, text, bigint) IS
-    'Presents a token for this very lease, as present(token) does. Issued for another lease, it counts for none: the write gets LF004. A namespace that doesn''t exist here is no error';
+    'Presents a token for this very lease, as present(token) does. Issued for another lease, it counts for none: the write gets LF004. For guards of a coordinator elsewhere this is how a token says which lease it is of: a namespace that doesn''t exist here is no error';
 
 CREATE FUNCTION fencing.maintain(reason text)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_maintain';

@@ -69,7 +69,8 @@ pub fn wait(request: &mut Request, wait: Span) -> Result<Attempt, Error> {
 }
 
 fn holds_something() -> bool {
-    let something = xact::full_xid_if_any().is_some() || transaction::with(|t| t.fences.any_held());
+    let something =
+        xact::full_xid_if_any().is_some() || transaction::with(|t| t.fences.any_held() || t.remote.any_held());
     something && !mutant::without("aside")
 }
 

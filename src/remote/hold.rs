@@ -88,7 +88,7 @@ fn under_lock(lease: &RemoteId, token: Token, mode: Mode, many: bool) -> Result<
         Err(_) if mutant::without("remote_compare") => Hold::Share,
         Err(why) => return Ok(Found::Rejected(why)),
     };
-    if needed == Hold::Advance && mode != Mode::Exclusive && !mutant::without("remote_mode") {
+    if needed == Hold::Advance && mode != Mode::Exclusive {
         return Ok(Found::Other);
     }
     if needed == Hold::Share && mode == Mode::Exclusive && !many {

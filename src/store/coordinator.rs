@@ -128,17 +128,22 @@ fn from_row(row: &Row) -> Coordinator {
         identity: row.raw(8).map_or([0; 16], uuid),
         installed_at: row.bigint_or_null(9).unwrap_or(0),
     });
-    let actual = server::lineage();
-    let found = differences(&recorded, &actual);
-    let compared = epoch.is_some() && !mutant::without("remote_lineage");
+    // Which server this will be is open until recovery has ended, which a session may outlive.
+    let compared = epoch.is_some() && !server::in_recovery() && !mutant::without("remote_lineage");
     Coordinator {
         name: text(1),
         kind: text(2),
         identity: text(3),
         state: State::parse(&row.text(4)),
-        differences: if compared { describe(&found, &recorded, &actual) } else { String::new() },
+        differences: if compared { differing(&recorded) } else { String::new() },
         epoch,
     }
+}
+
+/// In what this server differs from a recorded one: a sentence, empty where it doesn't.
+fn differing(recorded: &Lineage) -> String {
+    let actual = server::lineage();
+    describe(&differences(recorded, &actual), recorded, &actual)
 }
 
 /// The bytes of a uuid.
@@ -163,6 +168,9 @@ pub fn any(name: &str) -> Option<Rc<Coordinator>> {
     cached.or_else(|| {
         let found = find(&Table::open(oids().coordinator, Access::Read), name)?;
         let coordinator = Rc::new(from_row(&found));
+        if server::in_recovery() {
+            return Some(coordinator);
+        }
         CACHE.with_borrow_mut(|cache| {
             if cache.version != version {
                 *cache = Cache { version, ..Cache::default() };
