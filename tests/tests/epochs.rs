@@ -74,7 +74,10 @@ fn each_step_outlives_a_crash_and_may_be_repeated() {
         assert_eq!(write(&mut session, "t", old), may_write, "{step}");
         if step.starts_with("fencing.resume('t')") {
             old = session.acquire("a", "x").granted();
-            assert_eq!((write(&mut session, "t", old), write(&mut session, "u", old)), ("00000".into(), "LF007".into()));
+            assert_eq!(
+                (write(&mut session, "t", old), write(&mut session, "u", old)),
+                ("00000".into(), "LF007".into())
+            );
             break;
         }
     }
@@ -119,7 +122,8 @@ fn whoever_is_in_the_way_is_named_and_goes_on() {
             assert!(since.elapsed() >= Duration::from_millis(bound), "{:?}", since.elapsed());
             assert_eq!(error.code().code(), "55P03");
             let detail = error.detail().expect("who is in the way");
-            for who in [&format!("process {pid} (role postgres, application worker)"), "prepared transaction \"a gid\""] {
+            for who in [&format!("process {pid} (role postgres, application worker)"), "prepared transaction \"a gid\""]
+            {
                 assert!(detail.contains(who), "{detail}");
             }
             assert!(error.hint().is_some_and(|hint| hint.contains("ROLLBACK PREPARED")));
@@ -245,7 +249,11 @@ fn no_row_of_a_lease_is_written() {
     assert_eq!(all(), before);
     let held = "SELECT detail ->> 'held_terms' FROM fencing.event WHERE kind = 'epoch_transition'";
     assert_eq!(session.get::<String>(held), "2000");
-    assert_eq!(session.get::<i64>("SELECT count(*) FROM fencing.term, fencing.check_token(token) AS s WHERE s = 'epoch_closed'"), 2000);
+    assert_eq!(
+        session
+            .get::<i64>("SELECT count(*) FROM fencing.term, fencing.check_token(token) AS s WHERE s = 'epoch_closed'"),
+        2000
+    );
 }
 
 /// Once an epoch is open, nothing of an older one is committed any more, while many write.
@@ -265,11 +273,13 @@ fn epochs_under_load() {
             writers.push(scope.spawn(move || {
                 let (mut writes, mut refused) = (0, 0);
                 while !done.load(Ordering::Relaxed) {
-                    let Some(token) = Some(session.acquire(&format!("w{n}"), "x")).filter(|g| g.status == "granted") else {
+                    let Some(token) = Some(session.acquire(&format!("w{n}"), "x")).filter(|g| g.status == "granted")
+                    else {
                         continue;
                     };
                     for _ in 0..5 {
-                        let insert = format!("BEGIN; SELECT fencing.present({}); INSERT INTO log VALUES ('w{n}')", token.token);
+                        let insert =
+                            format!("BEGIN; SELECT fencing.present({}); INSERT INTO log VALUES ('w{n}')", token.token);
                         let code = session.code(&insert);
                         assert!(["00000", "LF005", "LF007"].contains(&code.as_str()), "{code}");
                         if code == "00000" {

@@ -140,11 +140,12 @@ fn without_a_trace_and_opened_at_once() {
 #[test]
 fn after_pg_resetwal() {
     let (mut cluster, mut past) = original(&[]);
-    cluster.connect().run("CHECKPOINT");
+    cluster.restart(Stop::Fast);
     past.goes_on(&cluster);
     cluster.kill();
     run(cluster.tool("rm").arg(cluster.data().join("postmaster.pid")));
     run(cluster.program("pg_resetwal").arg("-f").arg("-D").arg(cluster.data()));
     cluster.start();
+    assert_eq!(verdict(&mut cluster.connect()), ["same"], "it does leave a trace");
     past.is_opened_again(&cluster, "postgres");
 }

@@ -24,6 +24,21 @@ fn a_standby_that_had_lost_the_last_acquisitions() {
     assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({token})")), "00000");
 }
 
+/// Started as a primary without a promotion, it is on the timeline of its primary; its files are its own.
+#[test]
+fn a_standby_without_its_signal_file() {
+    let (cluster, mut past) = original(&[]);
+    let mut copy = standby(&cluster);
+    cut_off(&copy);
+    past.goes_on(&cluster);
+    copy.stop(Stop::Fast);
+    std::fs::remove_file(copy.data().join("standby.signal")).expect("standby.signal");
+    copy.start();
+    past.is_closed(&copy, "postgres", &["data directory", "unclean start"]);
+    let token = past.is_opened_again(&copy, "postgres");
+    past.is_untouched(&cluster, token);
+}
+
 /// Both choose the same timeline, and perhaps the same number of an epoch: they don't issue the same
 /// tokens.
 #[test]

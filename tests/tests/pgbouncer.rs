@@ -61,6 +61,12 @@ const API: &[(&str, &str, &str)] = &[
     ("resume", "SELECT fencing.resume('t')", ""),
     ("advance_epoch", "SELECT fencing.advance_epoch('a test') > 0", "t"),
     ("lineage", "SELECT verdict FROM fencing.lineage()", "same"),
+    ("register_coordinator", "SELECT fencing.register_coordinator('etcd', 'etcd', 'x')", ""),
+    ("install_epoch", "SELECT fencing.install_epoch('etcd', 1, '00000000-0000-4000-8000-000000000001')", ""),
+    ("seal", "SELECT fencing.seal('etcd', 'jobs', 'a', fencing.make_token(1, 1))", ""),
+    ("coordinators", "SELECT state FROM fencing.coordinators()", "open"),
+    ("purge_fences", "SELECT fencing.purge_fences('etcd', '1 h')", "0"),
+    ("drop_coordinator", "SELECT fencing.drop_coordinator('etcd')", ""),
 ];
 
 /// What is called by the extension itself alone.
