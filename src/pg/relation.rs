@@ -282,11 +282,7 @@ impl Locked {
     pub fn open(relation: Oid, change: Change) -> Option<Locked> {
         // SAFETY: null where there is no such relation.
         let rel = unsafe { pg_sys::try_relation_open(relation, change.lockmode()) };
-<<<<<<< HEAD
-        // Nothing is made of null: it would be closed.
-=======
         // Made only then: what is made is closed.
->>>>>>> w4
         (!rel.is_null()).then(|| Locked(Relation(rel)))
     }
 }
