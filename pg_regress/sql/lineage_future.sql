@@ -148,6 +148,14 @@ SELECT status FROM fencing.renew(token('d2'));
 SELECT try('SELECT fencing.assert_current({d2})');
 RESET ROLE;
 SELECT moved();
+-- Nor does a session of its own have more recorded.
+\c -
+SET client_min_messages = warning;
+SET fencing.test_clock_offset = '331 s';
+SET ROLE regress_future_anna;
+SELECT status FROM fencing.renew(token('d2'));
+RESET ROLE;
+SELECT moved();
 REVOKE ALL ON t FROM PUBLIC;
 DROP ROLE regress_future_anna;
 SELECT verdict FROM fencing.lineage();

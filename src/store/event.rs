@@ -66,6 +66,12 @@ pub fn is_recorded(kind: &str, token: Token) -> bool {
     found
 }
 
+/// When the latest event of all was recorded, if it is of that kind.
+pub fn last_of(kind: &str) -> Option<Instant> {
+    let last = Table::open(oids().event, Access::Read).last(oids().event_pkey, &Latest::take())?;
+    (last.with_text(3, |of| of == kind.as_bytes()) && is_own(&last)).then(|| last.bigint(2))
+}
+
 /// Whether the extension itself recorded it, and not whoever may `report`.
 fn is_own(row: &Row) -> bool {
     !row.bool(9)
