@@ -3,7 +3,7 @@
 
 use fencing_tests::cluster::run;
 use fencing_tests::copies::{another_system, upgraded};
-use fencing_tests::past::{original, verdict, worker};
+use fencing_tests::past::{original, verdict};
 use fencing_tests::{Cluster, Sql, Stop};
 
 fn dump(cluster: &Cluster) -> String {
