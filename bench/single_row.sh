@@ -6,6 +6,8 @@ RATE_CLIENTS=8
 RATE_ROWS=100 # a client
 # Neighbours in a round are compared best: each baseline stands beside what the targets are for.
 RATE_VARIANTS=(empty unguarded inline unguarded_each inline_each by_hand present application)
+# What has a target, and its baselines: two rounds in three are of these alone.
+RATE_TARGETS=(unguarded inline inline_each unguarded_each)
 
 # rate_tables: the variants' tables, made and filled alike.
 rate_tables() {
@@ -71,7 +73,7 @@ rate_script() {
 # bench_rate ROUNDS SECONDS RUN: so many rounds as those of bulk.sh, or what fits in
 # SECONDS; runs of RUN seconds. Rounds are whole: report.sql compares within them.
 bench_rate() {
-  local n=${#RATE_VARIANTS[@]} variant round i first until
+  local variants n variant round i first until
   rate_tables | cluster_psql -o /dev/null
   for variant in "${RATE_VARIANTS[@]}"; do
     rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
@@ -81,8 +83,11 @@ bench_rate() {
   [ -n "$first" ] || die "the clients' tokens are not consecutive"
   until=$((SECONDS + $2))
   for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
+    variants=("${RATE_TARGETS[@]}")
+    [ $((round % 3)) -ne 0 ] || variants=("${RATE_VARIANTS[@]}")
+    n=${#variants[@]}
     for ((i = 0; i < n; i++)); do
-      variant=${RATE_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}
+      variant=${variants[((round % 2 ? n - 1 - i : i) + round) % n]}
       rate_measure "$variant" "$round" "$3" "$first"
     done
   done

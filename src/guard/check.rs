@@ -14,6 +14,7 @@ use crate::transaction::{self, fences};
 use fencing_core::admission::{Case, Claim, MissingRule, Presented, Rejection, Verdict, admit};
 use fencing_core::epoch::{Blocked, Coordinator};
 use fencing_core::lease::{EndReason, ExpiryRule};
+use fencing_core::time::Instant;
 use fencing_core::{Error, Token};
 use pgrx::pg_sys::Oid;
 use std::cell::RefCell;
@@ -97,6 +98,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let lenient = mutant::without("expiry");
     let on_expiry = if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.namespace.policy.on_expiry };
 
+    let (mut now, mut seen) = (None, None);
     let (presented, fence) = if let Some(value) = malformed {
         (Presented::Malformed(value), None)
     } else if nothing || blocked.is_some() || !matches!(coordinator, Coordinator::Open(_)) {
@@ -115,23 +117,18 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         {
             coordinator = Coordinator::Open(latest.token.epoch());
         }
+        seen = latest.as_ref().and_then(|latest| latest.heartbeat.as_ref()?.seen);
+        let now = *now.insert(clock::now());
         let proof = if older_epoch { Claim::of_older_epoch } else { Claim::superseded };
         match proof(fence, coordinator).filter(|_| stale) {
             Some((claim, fence)) => (Presented::Own(claim), Some(fence)),
-            None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry), fence),
+            None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry, now), fence),
         }
     };
-    let verdict = admit(&Case {
-        coordinator,
-        blocked,
-        presented,
-        fence,
-        on_missing: question.on_missing,
-        on_expiry,
-        now: clock::now(),
-    });
+    let now = now.unwrap_or_else(clock::now);
+    let verdict = admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now });
     if enforce && let Verdict::Accepted(token) = verdict {
-        fences::accept(&subject.lease, token, subject.namespace.clone());
+        fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
     }
     Ok((verdict, subject))
 }
@@ -187,7 +184,13 @@ impl Latest {
 }
 
 /// What the transaction presents, seen from this lease.
-fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>, on_expiry: ExpiryRule) -> Presented {
+fn presented(
+    lease: &LeaseId,
+    inline: Option<i64>,
+    latest: Option<&Latest>,
+    on_expiry: ExpiryRule,
+    now: Instant,
+) -> Presented {
     let own = presentation::of_lease(lease, latest.map(|l| l.token));
     let is_own = |value| match own {
         Own::Nothing => false,
@@ -199,17 +202,17 @@ fn presented(lease: &LeaseId, inline: Option<i64>, latest: Option<&Latest>, on_e
         // An inline token speaks for its own row.
         _ if inline.is_some_and(|value| !is_own(value)) => Presented::Foreign(inline.unwrap_or_default()),
         Own::One(value) => match Token::from_bigint(value) {
-            Some(token) => Presented::Own(claim(lease, token, latest, on_expiry)),
+            Some(token) => Presented::Own(claim(lease, token, latest, on_expiry, now)),
             None => Presented::Foreign(value),
         },
         Own::Nothing if mutant::without("other_lease") && latest.is_some() => latest
-            .map_or(Presented::Nothing, |latest| Presented::Own(claim(lease, latest.token, Some(latest), on_expiry))),
+            .map_or(Presented::Nothing, |latest| Presented::Own(claim(lease, latest.token, Some(latest), on_expiry, now))),
         Own::Nothing => transaction::with(|t| t.presentation.none_of(lease)),
     }
 }
 
 /// What is known of the term that `token` names.
-fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: ExpiryRule) -> Claim {
+fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: ExpiryRule, now: Instant) -> Claim {
     let takeover_visible = latest.is_none_or(|latest| takeover_visible(lease, latest));
     let user = role::outer_user();
     let current = latest.filter(|latest| latest.token == token).and_then(|latest| latest.heartbeat.as_ref());
@@ -217,7 +220,7 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: Expi
         return Claim {
             token,
             role_permitted: mutant::without("role") || role::is_member(user, row.role),
-            ended: row.record.end_for_writers(on_expiry, clock::now()).filter(|_| !mutant::without("ended")),
+            ended: row.record.end_for_writers(on_expiry, now).filter(|_| !mutant::without("ended")),
             expires_at: row.record.expires_at,
             takeover_visible,
         };
@@ -281,12 +284,14 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         Some(Subject { lease: term.lease.clone(), namespace })
     });
     let on_expiry = subject.as_ref().map_or(ExpiryRule::Reject, |s| s.namespace.policy.on_expiry);
+    let mut now = clock::now();
     let (presented, latest) = match (&term, &subject) {
         _ if value <= 0 => (Presented::Malformed(value), None),
         (Some(term), Some(subject)) => {
             fences::lock_shared(&subject.lease);
             let latest = Latest::read(&subject.lease, Strictness::Enforce);
-            (Presented::Own(claim(&subject.lease, term.record.token, latest.as_ref(), on_expiry)), latest)
+            now = clock::now();
+            (Presented::Own(claim(&subject.lease, term.record.token, latest.as_ref(), on_expiry, now)), latest)
         }
         _ => (Presented::Foreign(value), None),
     };
@@ -297,7 +302,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
         fence: latest.map(|latest| latest.token),
         on_missing: MissingRule::Reject,
         on_expiry,
-        now: clock::now(),
+        now,
     });
     match (verdict, subject) {
         (Verdict::Rejected(Rejection::NotAuthorized(token)), Some(subject)) => {
@@ -307,7 +312,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
             Err(subject.map_or_else(|| of_no_lease(why), |subject| error_of(why, &subject, None)))
         }
         (Verdict::Accepted(token), Some(subject)) => {
-            fences::accept(&subject.lease, token, subject.namespace.clone());
+            fences::accept(&subject.lease, token, subject.namespace.clone(), None);
             Ok(())
         }
         (Verdict::Accepted(_) | Verdict::Admitted, _) => Ok(()),

@@ -2,10 +2,12 @@
 
 use crate::pg::table::Access;
 use crate::pg::{clock, mutant, xact};
-use crate::store::{lease, term};
+use crate::store::lease::{self, Seen};
+use crate::store::{LeaseId, term};
 use crate::transaction::{self, fences, remote, stale};
 use fencing_core::admission::ended_before_commit;
-use fencing_core::{Code, Error};
+use fencing_core::lease::Record;
+use fencing_core::{Code, Error, Token};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
 static ALLOW_PREPARE: GucSetting<bool> = GucSetting::<bool>::new(false);
@@ -73,20 +75,24 @@ fn recheck() -> Result<(), Error> {
     fences::each_accepted(|id, accepted| {
         fences::require_lock(id)?;
         // Accepted behind the gate, which is held as long as the verdict is.
-        let row = lease::heartbeat(id, Access::Locked);
+        let same = accepted.seen.as_ref().and_then(Seen::still).copied();
+        let (record, ended_here) = same.map_or_else(|| read_again(id, accepted.token), |same| (Some(same), false));
         let now = clock::now();
-        let record = row.as_ref().map(|row| &row.record);
-        let ended_here = match &row {
-            Some(row) => row.written_by_me && row.record.ended.is_some(),
-            // It may have gone with this transaction's own release.
-            None => term::is_ended_by_me(accepted.token),
-        };
         let on_expiry = accepted.namespace.policy.on_expiry;
-        if let Some(why) = ended_before_commit(accepted.token, record, ended_here, on_expiry, now) {
+        if let Some(why) = ended_before_commit(accepted.token, record.as_ref(), ended_here, on_expiry, now) {
             let mut error = why.error(&id.describe(&accepted.namespace.name), None);
             error.message = "term ended before commit".to_owned();
             return Err(error);
         }
         Ok(())
     })
+}
+
+/// What is known of a lease now, and whether this transaction itself has ended its term.
+fn read_again(id: &LeaseId, token: Token) -> (Option<Record>, bool) {
+    match lease::heartbeat(id, Access::Locked) {
+        Some(row) => (Some(row.record), row.written_by_me && row.record.ended.is_some()),
+        // It may have gone with this transaction's own release.
+        None => (None, term::is_ended_by_me(token)),
+    }
 }

@@ -9,7 +9,8 @@ use crate::pg::{mutant, tuple, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
-use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
+use crate::pg::tuple::column;
+use pgrx::pg_sys::{self, HeapTuple, TupleDesc};
 use smallvec::SmallVec;
 
 /// Checks a row and gives it back as it is to be stored: with the inline column NULL and the token
@@ -131,6 +132,7 @@ unsafe fn check_columns(
     let moves = unsafe {
         read_key(statement, row, descriptor, |s| &mut s.row_key)?;
         match old {
+            Some(old) if has_key(statement, old, descriptor, &statement.row_key) => false,
             Some(old) => {
                 read_key(statement, old, descriptor, |s| &mut s.old_key)?;
                 statement.row_key != statement.old_key
@@ -263,14 +265,20 @@ pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) ->
     // SAFETY: the caller's promise; both tuples match the relation's descriptor.
     unsafe {
         let descriptor = (*(*data).tg_relation).rd_att;
-        let same = |tuple: HeapTuple| {
-            let strip = |rest, &(number, kind): &(i32, KeyType)| {
-                column(tuple, number, descriptor).and_then(|value| kind.strip_raw(value, rest))
-            };
-            columns.iter().try_fold(statement.key.as_slice(), strip).is_some_and(<[u8]>::is_empty)
-        };
+        let same = |tuple: HeapTuple| has_key(statement, tuple, descriptor, &statement.key);
         same(passed_tuple(data)) && (!is_update(data) || same((*data).tg_trigtuple))
     }
+}
+
+/// Whether the key columns of `tuple` have these values. Doesn't raise; `false` where only a closer look
+/// would tell.
+#[inline]
+unsafe fn has_key(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc, key: &KeyBytes) -> bool {
+    let strip = |rest, &(number, kind): &(i32, KeyType)| {
+        // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
+        unsafe { column(tuple, number, descriptor).and_then(|value| kind.strip_raw(value, rest)) }
+    };
+    statement.guard.key_columns.iter().try_fold(key.as_slice(), strip).is_some_and(<[u8]>::is_empty)
 }
 
 /// The row as it is to be stored.
@@ -300,13 +308,6 @@ unsafe fn stamp(
         }
         if changes.is_empty() { row } else { tuple::with_columns(row, descriptor, &changes) }
     }
-}
-
-unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Datum> {
-    let mut is_null = false;
-    // SAFETY: the caller's: a tuple of this descriptor that has the column.
-    let value = unsafe { pg_sys::htup::heap_getattr(tuple, number, descriptor, &mut is_null) };
-    (!is_null).then_some(value)
 }
 
 unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<i64> {

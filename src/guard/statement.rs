@@ -83,9 +83,12 @@ impl Statement {
 
 /// The statement has ended, one way or another. Touches this library's memory alone.
 unsafe extern "C-unwind" fn ended(statement: *mut c_void) {
+    let statement = statement.cast::<Statement>();
     // SAFETY: made by `install`, and PostgreSQL calls this once, before it frees the memory.
-    let statement = unsafe { statement.cast::<Statement>().read() };
-    if statement.presented_inline {
-        transaction::statement_ended(statement.id);
+    unsafe {
+        if (*statement).presented_inline {
+            transaction::statement_ended((*statement).id);
+        }
+        statement.drop_in_place();
     }
 }

@@ -4,6 +4,7 @@
 use super::raw::{self, RelFile};
 use super::text;
 use pgrx::pg_sys::{self, Buffer, HeapTupleHeader, Oid};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where a row is stored.
 #[derive(Clone, Copy)]
@@ -30,7 +31,37 @@ impl Place {
 }
 
 /// A row in its page, pinned and locked.
-pub struct Glance(HeapTupleHeader);
+pub struct Glance {
+    row: HeapTupleHeader,
+    /// The page's version, if it is known to be committed and nobody has begun to change the row.
+    pub settled: Option<Version>,
+}
+
+/// Whatever changes a page moves this on, its LSN, before that can be committed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Version(u64);
+
+/// Whether the page of `place` is still of that version: nobody has begun to change a row that was
+/// settled in it. The caller holds a lock of the table, as for [`look_at`].
+///
+/// Nothing else of the page is read, so a pin will do: an LSN is never that of an earlier version again.
+pub fn is_still(place: &Place, version: Version) -> bool {
+    let Some((file, buffer)) = place.page else { return false };
+    // SAFETY: where the page is in that buffer, it stays there while pinned, and its LSN is what it begins
+    // with. No destructor in here.
+    unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            if !raw::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, place.block(), buffer) {
+                return false;
+            }
+            let lsn = AtomicU64::from_ptr(pg_sys::BufferGetPage(buffer).cast()).load(Ordering::Acquire);
+            raw::ReleaseBuffer(buffer);
+            // Its high half comes first.
+            let lsn = if cfg!(target_endian = "little") { lsn.rotate_left(32) } else { lsn };
+            Version(lsn) == version
+        })
+    }
+}
 
 /// Looks at the row at `place`, if one is there as this transaction or the latest to commit left it.
 /// What `read` sees is gone once it returns, and it must not call PostgreSQL: the page is locked. The
@@ -50,7 +81,11 @@ pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T
     };
     // SAFETY: as the closure says.
     let (buffer, header) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
-    let result = header.map(|header| read(&Glance(header)));
+    let result = header.map(|row| {
+        // SAFETY: pinned and locked above; this can't raise.
+        let settled = unsafe { is_settled(row).then(|| Version(raw::BufferGetLSNAtomic(buffer))) };
+        read(&Glance { row, settled })
+    });
     // SAFETY: pinned and locked above.
     unsafe { raw::UnlockReleaseBuffer(buffer) };
     result
@@ -132,7 +167,7 @@ unsafe fn is_settled(header: HeapTupleHeader) -> bool {
 impl Glance {
     fn data(&self) -> *const u8 {
         // SAFETY: the row is pinned; its columns begin where its header says.
-        unsafe { self.0.cast::<u8>().add((*self.0).t_hoff as usize) }
+        unsafe { self.row.cast::<u8>().add((*self.row).t_hoff as usize) }
     }
 
     /// Its leading columns.
@@ -164,6 +199,6 @@ impl Glance {
     /// Whether this transaction itself wrote this version of the row.
     pub fn written_by_me(&self) -> bool {
         // SAFETY: the row is pinned; a look at this backend's own transaction state.
-        unsafe { raw::TransactionIdIsCurrentTransactionId((*self.0).t_choice.t_heap.t_xmin) }
+        unsafe { raw::TransactionIdIsCurrentTransactionId((*self.row).t_choice.t_heap.t_xmin) }
     }
 }

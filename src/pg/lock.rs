@@ -15,7 +15,7 @@
 //! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
 //! that was committed before.
 
-use super::extension;
+use super::{extension, raw};
 use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid, TransactionId};
 
 /// Kinds of lock: `field4` of the tag, far from the user's advisory locks (1, 2) and from those of
@@ -68,7 +68,9 @@ impl Tag {
             locktag_field3: hash as u32,
             locktag_field4: kind as u16,
             locktag_type: pg_sys::LockTagType::LOCKTAG_ADVISORY as u8,
-            locktag_lockmethodid: pg_sys::USER_LOCKMETHOD as u8,
+            // A transaction gives back first those of this method, then the users' own: its other locks
+            // are of this one, and nothing is left for a second round.
+            locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
         })
     }
 
@@ -160,9 +162,9 @@ impl Tag {
         // SAFETY: looks at this backend's own lock table.
         unsafe {
             #[cfg(any(feature = "pg15", feature = "pg16"))]
-            return super::raw::LockHeldByMe(&self.0, mode.lockmode());
+            return raw::LockHeldByMe(&self.0, mode.lockmode());
             #[cfg(any(feature = "pg17", feature = "pg18"))]
-            return super::raw::LockHeldByMe(&self.0, mode.lockmode(), false);
+            return raw::LockHeldByMe(&self.0, mode.lockmode(), false);
         }
     }
 
@@ -267,8 +269,14 @@ const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
 /// transaction ends. Brings word of every change that was committed before.
 pub fn enter_gate() {
     // As LockRelationOid does; which brings no word where the transaction holds the lock already.
-    Tag::gate().lock(Mode::Reference);
-    extension::catch_up();
+    let (gate, mode) = (Tag::gate(), Mode::Reference.lockmode());
+    // SAFETY: a lock of an existing relation; inside a transaction. No destructor in here.
+    owned_by_transaction(|| unsafe {
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raw::LockAcquire(&gate.0, mode, false, false);
+            raw::AcceptInvalidationMessages();
+        });
+    });
 }
 
 /// Passes the gate if nobody holds it shut.

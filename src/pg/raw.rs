@@ -11,7 +11,7 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
     Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexInfo,
-    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockTupleMode, MemoryContext,
+    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult, LockTupleMode, MemoryContext,
     MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot, TM_FailureData, TM_Result, TimestampTz,
     TransactionId, TupleDesc, XLogRecPtr,
 };
@@ -32,6 +32,7 @@ unsafe extern "C-unwind" {
     pub fn InNoForceRLSOperation() -> bool;
     pub fn IsLogicalWorker() -> bool;
     pub fn pg_trigger_depth(fcinfo: FunctionCallInfo) -> Datum;
+    pub fn nocachegetattr(tuple: HeapTuple, column: i32, descriptor: TupleDesc) -> Datum;
     pub fn MemoryContextRegisterResetCallback(context: MemoryContext, callback: *mut MemoryContextCallback);
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE) -> bool;
@@ -39,6 +40,8 @@ unsafe extern "C-unwind" {
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE, or_stronger: bool) -> bool;
 
     // These can.
+    pub fn LockAcquire(tag: *const LOCKTAG, mode: LOCKMODE, session: bool, dont_wait: bool) -> LockAcquireResult::Type;
+    pub fn AcceptInvalidationMessages();
     pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
     pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;

@@ -6,8 +6,47 @@ use super::snapshot::Latest;
 use super::table::{EMPTY, Read, Row, Table};
 use super::value::{Key, scan_keys};
 use super::{memory, raw};
-use pgrx::pg_sys::{self, Buffer, Oid};
+use pgrx::pg_sys::{self, Buffer, OffsetNumber, Oid};
 use std::ops::ControlFlow;
+
+/// Where a row is: its versions on one page are a chain, of which an index knows the first alone. All of
+/// it may be out of date.
+#[derive(Clone, Copy)]
+pub struct Versions {
+    first: Place,
+    /// The line on the page of the last that was seen.
+    last: OffsetNumber,
+}
+
+impl Versions {
+    fn begin_at(first: Place) -> Versions {
+        Versions { first, last: first.at.ip_posid }
+    }
+
+    /// This row's, once `tuple` has become its last version.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. `tuple` was stored in `table` by this command.
+    pub(super) unsafe fn followed_by(mut self, table: &Table, tuple: pg_sys::HeapTuple) -> Versions {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if is_heap_only(tuple) {
+                self.last = (*tuple).t_self.ip_posid;
+                return self;
+            }
+            table.stored_at((*tuple).t_self)
+        }
+    }
+}
+
+/// Whether a version has no entry in an index.
+///
+/// # Safety
+/// The tuple is whole.
+pub(super) unsafe fn is_heap_only(tuple: pg_sys::HeapTuple) -> bool {
+    // SAFETY: the caller's promise.
+    u32::from(unsafe { (*(*tuple).t_data).t_infomask2 }) & pg_sys::HEAP_ONLY_TUPLE != 0
+}
 
 const SHARE: i32 = pg_sys::BUFFER_LOCK_SHARE as i32;
 const UNLOCK: i32 = pg_sys::BUFFER_LOCK_UNLOCK as i32;
@@ -18,30 +57,33 @@ impl Table {
     ///
     /// # Safety
     /// Inside a guard, without destructors. `tuple` lies in `buffer`, which is pinned and locked.
-    unsafe fn judge(&self, tuple: pg_sys::HeapTuple, buffer: Buffer, root: Place, read: Read) -> Option<Row> {
+    unsafe fn judge(&self, tuple: pg_sys::HeapTuple, buffer: Buffer, first: Place, read: Read) -> Option<Row> {
         use pg_sys::TM_Result as Tm;
         let (mut values, mut nulls) = EMPTY;
         let (mut busy, mut outdated) = (false, false);
+        let snapshot = match read {
+            Read::Locked => &raw mut pg_sys::SnapshotSelfData,
+            Read::Latest(snapshot) => snapshot.raw(),
+        };
         // SAFETY: the caller's promise; visibility is judged under the buffer's lock, as PostgreSQL
         // requires. The arrays have room for every column, and point into the copy, which lives in the
         // current memory context.
         unsafe {
-            if let Read::Latest(snapshot) = read {
-                if !raw::HeapTupleSatisfiesVisibility(tuple, snapshot.raw(), buffer) {
-                    return None;
-                }
-                match raw::HeapTupleSatisfiesUpdate(tuple, raw::GetCurrentCommandId(false), buffer) {
-                    Tm::TM_BeingModified => {
-                        let xmax = (*(*tuple).t_data).t_choice.t_heap.t_xmax;
-                        busy = !raw::TransactionIdIsCurrentTransactionId(xmax);
-                    }
-                    Tm::TM_Updated | Tm::TM_Deleted => outdated = true,
-                    _ => {}
-                }
+            if !raw::HeapTupleSatisfiesVisibility(tuple, snapshot, buffer) {
+                return None;
             }
+            match raw::HeapTupleSatisfiesUpdate(tuple, raw::GetCurrentCommandId(false), buffer) {
+                Tm::TM_BeingModified => {
+                    let xmax = (*(*tuple).t_data).t_choice.t_heap.t_xmax;
+                    busy = !raw::TransactionIdIsCurrentTransactionId(xmax);
+                }
+                Tm::TM_Updated | Tm::TM_Deleted => outdated = true,
+                _ => {}
+            }
+            let versions = Versions { first, last: (*tuple).t_self.ip_posid };
             let tuple = raw::heap_copytuple(tuple);
             raw::heap_deform_tuple(tuple, self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            Some(Row { tuple, values, nulls, root, busy, outdated })
+            Some(Row { tuple, values, nulls, versions, seen: None, busy, outdated })
         }
     }
 
@@ -57,42 +99,72 @@ impl Table {
         (page * set_aside / 100 / 2).max(page / 10)
     }
 
-    /// The version to see of the row whose chain begins at `root`: versions on one page are reached
-    /// through the first, which alone an index knows. Lets go of the buffer.
+    /// The row, as the version to see of it says. Lets go of the buffer.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `buffer` is pinned, and holds the place's page.
-    unsafe fn version(&self, mut root: Place, buffer: Buffer, read: Read) -> Option<Row> {
-        let snapshot = match read {
-            Read::Locked => &raw mut pg_sys::SnapshotSelfData,
-            // Judged version by version: an MVCC scan would take predicate locks.
-            Read::Latest(_) => &raw mut pg_sys::SnapshotAnyData,
-        };
-        let mut tuple = pg_sys::HeapTupleData::default();
-        let (mut at, mut first, mut found) = (root.at, true, None);
+    /// Inside a guard, without destructors. `buffer` is pinned, and holds the row's page.
+    unsafe fn version(&self, versions: Versions, buffer: Buffer, read: Read) -> Option<Row> {
+        let Versions { mut first, last } = versions;
         // SAFETY: the caller's promise.
         unsafe {
-            root.page = Some((file_of(self.rel), buffer));
+            first.page = Some((file_of(self.rel), buffer));
             raw::LockBuffer(buffer, SHARE);
-            while found.is_none()
-                && raw::heap_hot_search_buffer(
-                    &mut at,
-                    self.rel,
-                    buffer,
-                    snapshot,
-                    &mut tuple,
-                    std::ptr::null_mut(),
-                    first,
-                )
-            {
-                first = false;
-                found = self.judge(&mut tuple, buffer, root, read);
+            // Usually nobody has written it since.
+            let mut found = if last == first.at.ip_posid { None } else { self.on_line(last, buffer, first, read) };
+            if found.is_none() {
+                found = self.in_chain(buffer, first, read);
             }
             raw::LockBuffer(buffer, UNLOCK);
             if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < self.tight() {
                 raw::heap_page_prune_opt(self.rel, buffer);
             }
             raw::ReleaseBuffer(buffer);
+            found
+        }
+    }
+
+    /// The version on a line of the page, if it is the one to see, and the last.
+    ///
+    /// # Safety
+    /// As [`Table::version`], with the buffer locked.
+    unsafe fn on_line(&self, line: OffsetNumber, buffer: Buffer, first: Place, read: Read) -> Option<Row> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let page = pg_sys::BufferGetPage(buffer);
+            if line > pg_sys::PageGetMaxOffsetNumber(page) as OffsetNumber {
+                return None;
+            }
+            let item = pg_sys::PageGetItemId(page, line);
+            if (*item).lp_flags() != pg_sys::LP_NORMAL {
+                return None;
+            }
+            let mut tuple = pg_sys::HeapTupleData {
+                t_len: (*item).lp_len(),
+                t_self: pg_sys::ItemPointerData { ip_posid: line, ..first.at },
+                t_tableOid: (*self.rel).rd_id,
+                t_data: pg_sys::PageGetItem(page, item).cast(),
+            };
+            self.judge(&mut tuple, buffer, first, read).filter(|row| !row.outdated)
+        }
+    }
+
+    /// The version to see in the chain that begins at `first`.
+    ///
+    /// # Safety
+    /// As [`Table::version`], with the buffer locked.
+    unsafe fn in_chain(&self, buffer: Buffer, first: Place, read: Read) -> Option<Row> {
+        let mut tuple = pg_sys::HeapTupleData::default();
+        let (mut at, mut begin, mut found) = (first.at, true, None);
+        // Judged one by one: an MVCC scan would take predicate locks.
+        let (any, none) = (&raw mut pg_sys::SnapshotAnyData, std::ptr::null_mut());
+        // SAFETY: the caller's promise.
+        unsafe {
+            while found.is_none()
+                && raw::heap_hot_search_buffer(&mut at, self.rel, buffer, any, &mut tuple, none, begin)
+            {
+                begin = false;
+                found = self.judge(&mut tuple, buffer, first, read);
+            }
         }
         found
     }
@@ -116,12 +188,13 @@ impl Table {
             raw::index_rescan(scan, keys, count, none, 0);
             let mut found = None;
             while found.is_none() {
-                let root = raw::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
-                if root.is_null() {
+                let first = raw::index_getnext_tid(scan, pg_sys::ScanDirection::ForwardScanDirection);
+                if first.is_null() {
                     break;
                 }
-                let root = Place::new(*root);
-                found = self.version(root, raw::ReadBuffer(self.rel, root.block()), read);
+                let first = Place::new(*first);
+                let buffer = raw::ReadBuffer(self.rel, first.block());
+                found = self.version(Versions::begin_at(first), buffer, read);
             }
             raw::index_endscan(scan);
             raw::index_close(index, pg_sys::NoLock as i32);
@@ -131,29 +204,29 @@ impl Table {
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(search) }
     }
 
-    /// Where a row is that has just been stored.
+    /// Where a row is that has just been stored there.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `tuple` was stored in this table by this command.
-    pub(super) unsafe fn place_of(&self, tuple: pg_sys::HeapTuple) -> Place {
+    /// Inside a guard, without destructors. A row was stored there by this command.
+    pub(super) unsafe fn stored_at(&self, at: pg_sys::ItemPointerData) -> Versions {
         // SAFETY: the caller's promise: the page exists.
         unsafe {
-            let mut place = Place::new((*tuple).t_self);
+            let mut place = Place::new(at);
             let buffer = raw::ReadBuffer(self.rel, place.block());
             raw::ReleaseBuffer(buffer);
             place.page = Some((file_of(self.rel), buffer));
-            place
+            Versions::begin_at(place)
         }
     }
 
-    /// The row whose chain of versions begins at `root`, if that is still in memory where it was. It may
-    /// be another row by now.
-    pub fn at(&self, root: Place, read: Read) -> Option<Row> {
-        let (_, buffer) = root.page?;
+    /// The row that was there, if its page is still in memory where it was. It may be another row by now.
+    pub fn at(&self, versions: Versions, read: Read) -> Option<Row> {
+        let Place { page, .. } = versions.first;
+        let (_, buffer) = page?;
         // SAFETY: a page that has left its buffer is not read: it may be gone.
         let look = || unsafe {
-            raw::ReadRecentBuffer(file_of(self.rel), MAIN, root.block(), buffer)
-                .then(|| self.version(root, buffer, read))
+            raw::ReadRecentBuffer(file_of(self.rel), MAIN, versions.first.block(), buffer)
+                .then(|| self.version(versions, buffer, read))
                 .flatten()
         };
         // SAFETY: as the closure says; it has no destructor.

@@ -3,11 +3,14 @@
 
 use super::glance::Place;
 use super::lock::Tag;
+use super::scan::{Versions, is_heap_only};
 use super::snapshot::Latest;
 use super::value::Value;
 use super::{raw, text, xact};
 use fencing_core::name::Interval;
 use pgrx::pg_sys::{self, Datum, Oid};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// What a table is opened for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,8 +65,10 @@ pub struct Row {
     pub(super) tuple: pg_sys::HeapTuple,
     pub(super) values: [Datum; COLUMNS],
     pub(super) nulls: [bool; COLUMNS],
-    /// Where the chain of its versions begins.
-    pub root: Place,
+    /// Where it was read.
+    pub versions: Versions,
+    /// Where that is remembered: kept up to date by whoever writes the row.
+    pub seen: Option<Rc<Cell<Versions>>>,
     /// Somebody else's open transaction is changing the row, or has locked it.
     pub busy: bool,
     /// The row was replaced or removed after the snapshot was taken: read again.
@@ -187,8 +192,8 @@ impl Table {
         unsafe { (*self.descriptor()).natts as usize }
     }
 
-    /// Adds a row; `values` has one entry for each column. Gives its place.
-    pub fn insert(&self, row: &[Value]) -> Place {
+    /// Adds a row, of one value for each column. Gives where it is.
+    pub fn insert(&self, row: &[Value]) -> Versions {
         self.store(row, 0)
     }
 
@@ -198,7 +203,7 @@ impl Table {
         self.store(row, pg_sys::HEAP_INSERT_FROZEN as i32);
     }
 
-    fn store(&self, row: &[Value], options: i32) -> Place {
+    fn store(&self, row: &[Value], options: i32) -> Versions {
         debug_assert_eq!(row.len(), self.columns());
         let (mut values, mut nulls) = EMPTY;
         for (column, value) in row.iter().enumerate() {
@@ -210,12 +215,12 @@ impl Table {
             let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
             raw::heap_insert(self.rel, tuple, command, options, std::ptr::null_mut());
             self.index(tuple, &values, &nulls);
-            self.place_of(tuple)
+            self.stored_at((*tuple).t_self)
         };
         // SAFETY: as the closure says; it has no destructor.
-        let place = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
+        let versions = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
         xact::next_command();
-        place
+        versions
     }
 
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
@@ -256,15 +261,21 @@ impl Table {
                 #[cfg(not(feature = "pg15"))]
                 &mut { pg_sys::TU_UpdateIndexes::TU_None },
             );
+            if outcome != pg_sys::TM_Result::TM_Ok {
+                return (outcome, row.versions);
+            }
             // A heap-only tuple is reached through its predecessor's index entries.
-            let stored = outcome == pg_sys::TM_Result::TM_Ok;
-            if stored && u32::from((*(*tuple).t_data).t_infomask2) & pg_sys::HEAP_ONLY_TUPLE == 0 {
+            if !is_heap_only(tuple) {
                 self.index(tuple, &values, &nulls);
             }
-            outcome
+            (outcome, row.versions.followed_by(self, tuple))
         };
         // SAFETY: as the closure says; it has no destructor.
-        written(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) })
+        let (outcome, versions) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
+        if let Some(seen) = &row.seen {
+            seen.set(versions);
+        }
+        written(outcome)
     }
 
     /// Removes a row that was read, unless somebody else was faster. As [`Table::update`].

@@ -1,9 +1,44 @@
-//! Rows as a trigger gives them back.
+//! Rows as a trigger gets them, and gives them back.
 
+use super::raw;
 use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
 
 const HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
 const BIGINT: usize = size_of::<i64>();
+
+/// A column's value, `None` for NULL.
+///
+/// # Safety
+/// `tuple` must be of this descriptor, which has that column; not a system column.
+#[inline]
+pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Datum> {
+    // SAFETY: the caller's promise. What stands for a column added later is looked up where a row ends early.
+    unsafe {
+        let header = (*tuple).t_data;
+        let index = number as usize - 1;
+        let no_nulls = u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL == 0;
+        let ends_early = number > i32::from((*header).t_infomask2) & pg_sys::HEAP_NATTS_MASK as i32;
+        if ends_early || no_nulls && has_fixed_offset(descriptor, index) {
+            let mut is_null = false;
+            let value = pg_sys::htup::heap_getattr(tuple, number, descriptor, &mut is_null);
+            return (!is_null).then_some(value);
+        }
+        let is_null = !no_nulls && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0;
+        (!is_null).then(|| raw::nocachegetattr(tuple, number, descriptor))
+    }
+}
+
+/// Whether a column is known to begin at the same place in every row without NULLs.
+unsafe fn has_fixed_offset(descriptor: TupleDesc, index: usize) -> bool {
+    // SAFETY: the caller's: the descriptor has the column.
+    unsafe {
+        let count = (*descriptor).natts as usize;
+        #[cfg(not(feature = "pg18"))]
+        return (&(*descriptor).attrs.as_slice(count))[index].attcacheoff >= 0;
+        #[cfg(feature = "pg18")]
+        return (&(*descriptor).compact_attrs.as_slice(count))[index].attcacheoff >= 0;
+    }
+}
 
 /// A copy of `tuple` with some columns changed; `None` stores NULL.
 ///

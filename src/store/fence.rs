@@ -18,12 +18,12 @@ pub struct Fence {
     pub advanced_by: u64,
 }
 
-static PLACES: Backend<Places<LeaseId>> = Places::new();
+static SEEN: Backend<Places<LeaseId>> = Places::new();
 
 fn find(table: &Table, lease: &LeaseId, read: Read) -> Option<Fence> {
     let is_it = |row: &Row| row.int(1) == lease.namespace && row.with_text(2, |key| *key == *lease.key);
     let keys = [(1, Key::Int(lease.namespace)), (2, Key::Text(&lease.key))];
-    let row = PLACES.find(table, lease, is_it, (oids().fence_pkey, &keys), read)?;
+    let row = SEEN.find(table, lease, is_it, (oids().fence_pkey, &keys), read)?;
     Some(Fence { token: token(row.bigint(3)), advanced_by: row.bigint(4) as u64, row })
 }
 

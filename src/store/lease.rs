@@ -6,7 +6,7 @@ use super::{LeaseId, LeaseMap, new_map, token};
 use crate::pg::backend::Backend;
 use crate::pg::clock;
 use crate::pg::extension::{self, oids};
-use crate::pg::glance::{Glance, Place, look_at};
+use crate::pg::glance::{Glance, Place, Version, is_still, look_at};
 use crate::pg::lock::Tag;
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
@@ -66,7 +66,7 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
     find(&Table::open(oids().lease, Access::Read), lease, &Latest::take())
 }
 
-static ROOTS: Backend<Places<LeaseId>> = Places::new();
+static SEEN: Backend<Places<LeaseId>> = Places::new();
 
 fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
     let mut row = row_of(table, lease, snapshot)?;
@@ -79,7 +79,7 @@ fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
 
 fn row_of(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Row> {
     let is_it = |row: &Row| row.int(1) == lease.namespace && row.with_text(11, |key| *key == *lease.key);
-    ROOTS.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), Read::Latest(snapshot))
+    SEEN.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), Read::Latest(snapshot))
 }
 
 /// The leases of many terms, for whoever renews them in one command.
@@ -187,6 +187,23 @@ pub struct Heartbeat {
     pub granted_by: u64,
     /// Whether this transaction itself wrote the row as it is.
     pub written_by_me: bool,
+    /// How to tell that nobody has changed it since.
+    pub seen: Option<Seen>,
+}
+
+/// A row that nobody was changing when it was read.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    place: Place,
+    version: Version,
+    record: Record,
+}
+
+impl Seen {
+    /// What it said, if it still does. For those who have passed the gate since before it was read.
+    pub fn still(&self) -> Option<&Record> {
+        is_still(&self.place, self.version).then_some(&self.record)
+    }
 }
 
 /// Where rows were found, as long as nothing is known to have moved them.
@@ -225,8 +242,12 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
         if let Some(mut place) = place {
             let buffer = place.buffer();
             let found = look_at(oids().lease, &mut place, |row| glance(row, lease)).flatten();
-            let heartbeat = found.map(|(pid, started, mut heartbeat)| {
-                heartbeat.record.session_gone = is_gone(pid, started);
+            let heartbeat = found.map(|(pid, started, settled, mut heartbeat)| {
+                let record = &mut heartbeat.record;
+                record.session_gone = is_gone(pid, started);
+                // That a backend is gone changes no row.
+                let settled = settled.filter(|_| pid == 0);
+                heartbeat.seen = settled.map(|version| Seen { place, version, record: *record });
                 heartbeat
             });
             if heartbeat.is_some() && place.buffer() != buffer {
@@ -253,7 +274,7 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
 
 /// What a guard needs to know, if the row is that lease's and can be read where it lies; and the backend
 /// that it is bound to, which is yet to be looked for.
-fn glance(row: &Glance, lease: &LeaseId) -> Option<(i32, Instant, Heartbeat)> {
+fn glance(row: &Glance, lease: &LeaseId) -> Option<(i32, Instant, Option<Version>, Heartbeat)> {
     // SAFETY: the table's leading columns are those of `Head`, and not null; two texts follow.
     let (head, texts) = unsafe { (row.head::<Head>(), row.two_texts_after::<Head>()) };
     let (key, state) = texts?;
@@ -276,8 +297,9 @@ fn glance(row: &Glance, lease: &LeaseId) -> Option<(i32, Instant, Heartbeat)> {
         role: Oid::from(head.role),
         granted_by: head.granted_by,
         written_by_me: row.written_by_me(),
+        seen: None,
     };
-    Some((head.session_pid, head.session_start, heartbeat))
+    Some((head.session_pid, head.session_start, row.settled, heartbeat))
 }
 
 fn heartbeat_of(row: &Row) -> Heartbeat {
@@ -286,6 +308,7 @@ fn heartbeat_of(row: &Row) -> Heartbeat {
         role: row.oid(2),
         granted_by: row.bigint(4) as u64,
         written_by_me: row.written_by_me(),
+        seen: None,
     }
 }
 

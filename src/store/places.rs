@@ -3,19 +3,20 @@
 
 use super::LeaseHasher;
 use crate::pg::backend::Backend;
-use crate::pg::glance::Place;
+use crate::pg::scan::Versions;
 use crate::pg::table::{Read, Row, Table};
 use crate::pg::value::Key;
 use pgrx::pg_sys::Oid;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash};
+use std::rc::Rc;
 
 /// So many rows of a table are remembered.
 const KEPT: usize = 1024;
 
 /// Places of one table's rows, by what names a row.
-pub struct Places<K>(RefCell<HashMap<K, Place, BuildHasherDefault<LeaseHasher>>>);
+pub struct Places<K>(RefCell<HashMap<K, Rc<Cell<Versions>>, BuildHasherDefault<LeaseHasher>>>);
 
 impl<K: Eq + Hash + Clone> Places<K> {
     /// None.
@@ -32,21 +33,27 @@ impl<K: Eq + Hash + Clone> Places<K> {
         (index, keys): (Oid, &[(i16, Key)]),
         read: Read,
     ) -> Option<Row> {
-        let place = self.0.borrow().get(name).copied();
-        if let Some(row) = place.and_then(|place| table.at(place, read)).filter(is_it) {
+        let seen = self.0.borrow().get(name).cloned();
+        if let Some(seen) = seen
+            && let Some(mut row) = table.at(seen.get(), read).filter(is_it)
+        {
+            seen.set(row.versions);
+            row.seen = Some(seen);
             return Some(row);
         }
-        let row = table.find(index, keys, read)?;
-        self.remember(name.clone(), row.root);
+        let mut row = table.find(index, keys, read)?;
+        row.seen = Some(self.remember(name.clone(), row.versions));
         Some(row)
     }
 
-    /// Notes where a row stands.
-    pub fn remember(&self, name: K, place: Place) {
+    /// Notes where a row is.
+    pub fn remember(&self, name: K, versions: Versions) -> Rc<Cell<Versions>> {
         let mut places = self.0.borrow_mut();
         if places.len() >= KEPT {
             places.clear();
         }
-        places.insert(name, place);
+        let seen = Rc::new(Cell::new(versions));
+        places.insert(name, seen.clone());
+        seen
     }
 }

@@ -51,7 +51,7 @@ pub struct End {
     pub observed_at: Instant,
 }
 
-static PLACES: Backend<Places<i64>> = Places::new();
+static SEEN: Backend<Places<i64>> = Places::new();
 
 /// The term of that token, as of now.
 pub fn read(token: Token) -> Option<Term> {
@@ -75,8 +75,7 @@ impl Reader {
     pub fn read(&self, token: Token) -> Option<Term> {
         let token = token.to_bigint();
         let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
-        let row =
-            PLACES.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
+        let row = SEEN.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
         row.map(from_row)
     }
 }
@@ -134,7 +133,7 @@ fn from_row(row: Row) -> Term {
 
 /// Records a new term.
 pub fn insert(term: &NewTerm) {
-    let place = Table::open(oids().term, Access::Write).insert(&[
+    let versions = Table::open(oids().term, Access::Write).insert(&[
         Value::BigInt(term.token.to_bigint()),
         Value::Int(term.lease.namespace),
         Value::Text(&term.lease.key),
@@ -153,7 +152,7 @@ pub fn insert(term: &NewTerm) {
         Value::Null,
         Value::Null,
     ]);
-    PLACES.remember(term.token.to_bigint(), place);
+    SEEN.remember(term.token.to_bigint(), versions);
 }
 
 /// Records by which term one was superseded that was closed before.

@@ -5,6 +5,7 @@ use super::lower;
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
 use crate::store::LeaseId;
+use crate::store::lease::Seen;
 use crate::store::namespace::Namespace;
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
@@ -22,6 +23,8 @@ pub struct Accepted {
     pub token: Token,
     /// Its namespace, for the rule on expiry and for messages.
     pub namespace: Rc<Namespace>,
+    /// What was seen of its lease, if nobody was changing that.
+    pub seen: Option<Seen>,
     /// The role that was checked.
     user: Oid,
     /// Whether the verdict may be relied on without reading anything again.
@@ -134,10 +137,8 @@ impl Fences {
         (accepted.trusted && accepted.user == user).then_some(accepted.token)
     }
 
-    fn accept(&mut self, lease: &LeaseId, token: Token, namespace: Rc<Namespace>, user: Oid, level: i32) {
-        let held = self.leases.entry(lease);
-        let earlier = held.accepted.replace(Accepted { token, namespace, user, trusted: true });
-        if earlier.is_none() {
+    fn accept(&mut self, lease: &LeaseId, accepted: Accepted, level: i32) {
+        if self.leases.entry(lease).accepted.replace(accepted).is_none() {
             self.done(level, || Done::Accepted(lease.clone()));
         }
     }
@@ -276,9 +277,9 @@ pub fn enter_gate() -> bool {
 }
 
 /// Records that a write was accepted.
-pub fn accept(lease: &LeaseId, token: Token, namespace: Rc<Namespace>) {
+pub fn accept(lease: &LeaseId, token: Token, namespace: Rc<Namespace>, seen: Option<Seen>) {
     let (user, level) = (role::outer_user(), xact::nest_level());
-    super::with(|t| t.fences.accept(lease, token, namespace, user, level));
+    super::with(|t| t.fences.accept(lease, Accepted { token, namespace, seen, user, trusted: true }, level));
 }
 
 /// Records an acquisition by `command`: its verdicts start afresh, and its commit is durable.
