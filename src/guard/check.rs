@@ -126,7 +126,8 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         }
     };
     let now = now.unwrap_or_else(clock::now);
-    let verdict = admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now });
+    let verdict =
+        admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now });
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
     }
@@ -206,7 +207,9 @@ fn presented(
             None => Presented::Foreign(value),
         },
         Own::Nothing if mutant::without("other_lease") && latest.is_some() => latest
-            .map_or(Presented::Nothing, |latest| Presented::Own(claim(lease, latest.token, Some(latest), on_expiry, now))),
+            .map_or(Presented::Nothing, |latest| {
+                Presented::Own(claim(lease, latest.token, Some(latest), on_expiry, now))
+            }),
         Own::Nothing => transaction::with(|t| t.presentation.none_of(lease)),
     }
 }

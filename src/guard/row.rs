@@ -5,11 +5,11 @@ use super::ruling::rule;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
+use crate::pg::tuple::column;
 use crate::pg::{mutant, tuple, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
-use crate::pg::tuple::column;
 use pgrx::pg_sys::{self, HeapTuple, TupleDesc};
 use smallvec::SmallVec;
 

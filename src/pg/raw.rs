@@ -11,9 +11,9 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
     Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexInfo,
-    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult, LockTupleMode, MemoryContext,
-    MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot, TM_FailureData, TM_Result, TimestampTz,
-    TransactionId, TupleDesc, XLogRecPtr,
+    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult, LockTupleMode,
+    MemoryContext, MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot, TM_FailureData, TM_Result,
+    TimestampTz, TransactionId, TupleDesc, XLogRecPtr,
 };
 use std::ffi::c_void;
 

@@ -100,7 +100,12 @@ pub fn may_write(role: Oid, table: Oid) -> bool {
     let ok = pg_sys::AclResult::ACLCHECK_OK;
     // SAFETY: catalog look-ups inside a transaction.
     unsafe {
-        pg_sys::pg_class_aclcheck(table, role, whole.into()) == ok
-            || pg_sys::pg_attribute_aclcheck_all(table, role, columns.into(), pg_sys::AclMaskHow::ACLMASK_ANY) == ok
+        pg_sys::pg_class_aclcheck(table, role, whole as pg_sys::AclMode) == ok
+            || pg_sys::pg_attribute_aclcheck_all(
+                table,
+                role,
+                columns as pg_sys::AclMode,
+                pg_sys::AclMaskHow::ACLMASK_ANY,
+            ) == ok
     }
 }

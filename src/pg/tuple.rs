@@ -34,9 +34,10 @@ unsafe fn has_fixed_offset(descriptor: TupleDesc, index: usize) -> bool {
     unsafe {
         let count = (*descriptor).natts as usize;
         #[cfg(not(feature = "pg18"))]
-        return (&(*descriptor).attrs.as_slice(count))[index].attcacheoff >= 0;
+        let columns = (*descriptor).attrs.as_slice(count);
         #[cfg(feature = "pg18")]
-        return (&(*descriptor).compact_attrs.as_slice(count))[index].attcacheoff >= 0;
+        let columns = (*descriptor).compact_attrs.as_slice(count);
+        columns[index].attcacheoff >= 0
     }
 }
 
