@@ -34,10 +34,10 @@ unsafe fn has_fixed_offset(descriptor: TupleDesc, index: usize) -> bool {
     unsafe {
         let count = (*descriptor).natts as usize;
         #[cfg(not(feature = "pg18"))]
-        let attributes = (*descriptor).attrs.as_slice(count);
+        let columns = (*descriptor).attrs.as_slice(count);
         #[cfg(feature = "pg18")]
-        let attributes = (*descriptor).compact_attrs.as_slice(count);
-        attributes[index].attcacheoff >= 0
+        let columns = (*descriptor).compact_attrs.as_slice(count);
+        columns[index].attcacheoff >= 0
     }
 }
 
