@@ -85,7 +85,11 @@ INSERT INTO doc VALUES (11);
 COMMIT;
 SELECT * FROM stored;
 
--- PREPARE is refused, unless it is allowed.
+-- PREPARE is refused, unless it is allowed; of what keeps a coordinator's writers out, always.
+BEGIN;
+SELECT FROM fencing.install_epoch('etcd', 5, id(1));
+SET LOCAL fencing.allow_prepare = on;
+PREPARE TRANSACTION 'remote';
 BEGIN;
 INSERT INTO doc SELECT 12, token('5:5');
 PREPARE TRANSACTION 'remote';
@@ -103,3 +107,9 @@ RESET lock_timeout;
 SELECT left(try('INSERT INTO doc VALUES (13, {5:5})'), 5), left(try('INSERT INTO doc VALUES (13, {5:6})'), 5), left(try('INSERT INTO doc VALUES (13, {5:7})'), 5);
 SELECT * FROM stored;
 SELECT id FROM doc WHERE id > 10 ORDER BY id;
+-- In a transaction that holds a fence nothing of a coordinator is changed.
+BEGIN;
+INSERT INTO doc SELECT 14, token('5:7');
+SELECT try('SELECT fencing.install_epoch(''etcd'', 6, id(2))');
+SELECT left(try($$SELECT fencing.register_coordinator('zk', 'zookeeper', 'z')$$), 5);
+COMMIT;

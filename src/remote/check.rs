@@ -4,7 +4,7 @@
 
 use super::hold::{Patience, hold};
 use crate::guard::Strictness;
-use crate::pg::mutant;
+use crate::pg::{extension, mutant};
 use crate::store::coordinator::{self, Coordinator};
 use crate::store::remote_fence::{self, RemoteId};
 use crate::transaction::{self, presentation, remote};
@@ -56,9 +56,7 @@ impl Subject {
 /// Decides whether a write may pass. An accepted one holds the fence from now on.
 pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let enforce = question.strictness == Strictness::Enforce;
-    if enforce {
-        remote::enter(question.coordinator);
-    }
+    enter(question.coordinator, enforce);
     let coordinator = coordinator::require(question.coordinator)?;
     let lease = RemoteId::new(question.coordinator, question.namespace, question.key);
     let source = coordinator.source();
@@ -73,11 +71,18 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     Ok((verdict, subject))
 }
 
-/// Refuses where nothing at all is admitted under a coordinator's tokens.
-pub fn require_open(coordinator: &str, enforce: bool) -> Result<(), Error> {
+/// Hears of every change of a coordinator; who enforces keeps further ones off.
+fn enter(coordinator: &str, enforce: bool) {
     if enforce {
         remote::enter(coordinator);
+    } else {
+        extension::catch_up();
     }
+}
+
+/// Refuses where nothing at all is admitted under a coordinator's tokens.
+pub fn require_open(coordinator: &str, enforce: bool) -> Result<(), Error> {
+    enter(coordinator, enforce);
     let coordinator = coordinator::require(coordinator)?;
     match claim(coordinator.source(), Presented::Nothing, MissingRule::Admit, None) {
         Err(Verdict::Rejected(why)) => Err(Subject::new(coordinator, RemoteId::new("", "", b"")).error(why, None)),

@@ -33,9 +33,9 @@ pub fn shut(name: &str) -> Result<(), Error> {
     if transaction::with(|t| t.remote.any_locked()) {
         return Err(Error::new(
             Code::ActiveTransaction,
-            "cannot change a coordinator in a transaction that has written under a token of one",
+            "cannot change a coordinator in a transaction that holds one",
         )
-        .detail("It would wait for itself, or others for it.")
+        .detail("It has written under a coordinator's token, sealed or purged: it would wait for itself, or others for it.")
         .hint("Run it by itself, in autocommit mode."));
     }
     let lock = Tag::coordinator(name);
@@ -52,7 +52,10 @@ pub fn shut(name: &str) -> Result<(), Error> {
         }
     }
     extension::catch_up();
-    transaction::with(|t| t.durable = true);
+    transaction::with(|t| {
+        t.durable = true;
+        t.epoch_step = true;
+    });
     Ok(())
 }
 
