@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what building and testing need and the machine lacks, nothing else;
-# says nothing when nothing is missing. Packages come from apt; elsewhere it
-# says what to install. A PostgreSQL chosen by PG_CONFIG is only checked.
+# Installs what building and testing need and the machine lacks, nothing else; with
+# the argument `etcd`, that as well, for its example. Says nothing when nothing is
+# missing. Packages come from apt; elsewhere it says what to install. A PostgreSQL
+# chosen by PG_CONFIG is only checked.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/lib.sh
@@ -10,6 +11,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/postgres.sh"
 
 PGRX_VERSION=0.18.1
+WITH=${1:-}
 
 check_rust() {
   local needed have
@@ -40,7 +42,7 @@ missing_packages() {
   command -v pkg-config >/dev/null || echo pkg-config
   has_libclang || echo libclang-dev
   has_pgbouncer || echo pgbouncer
-  command -v etcd >/dev/null || echo etcd-server
+  [ "$WITH" != etcd ] || command -v etcd >/dev/null || echo etcd-server
   if ! has_pgrx; then
     # cargo-pgrx itself links OpenSSL.
     pkg-config --exists openssl 2>/dev/null || echo libssl-dev

@@ -10,7 +10,7 @@ for part in lib postgres cluster; do
 done
 
 {
-  "$ROOT/scripts/setup.sh"
+  "$ROOT/scripts/setup.sh" etcd
   "$ROOT/scripts/build.sh" "${VARIANT:-release}"
 } >&2
 pg_use

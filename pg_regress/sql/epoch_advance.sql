@@ -71,3 +71,23 @@ SELECT (detail ->> 'epoch')::bigint = :before, detail ->> 'reason', (detail ->> 
        (detail ->> 'last_sequence_value')::bigint = :seq, detail ->> 'held_terms',
        detail -> 'recorded' ->> 'timeline', detail -> 'recorded' ->> 'fingerprint' = detail -> 'actual' ->> 'fingerprint'
   FROM fencing.event WHERE kind = 'epoch_transition' ORDER BY id LIMIT 1;
+
+-- What was bound to a session ended with its epoch, not with the session.
+CREATE FUNCTION gone(pid int) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. 1000 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_get_activity(pid));
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+    RETURN NOT EXISTS (SELECT FROM pg_stat_get_activity(pid));
+END
+$$;
+SELECT pg_backend_pid() AS pid, token AS bound FROM fencing.acquire('jobs', 'bound', 'x', bind_session => true) \gset
+SELECT fencing.advance_epoch('with a bound session') > :opened;
+\c
+SET client_min_messages = warning;
+SELECT gone(:pid), fencing.check_token(:bound);
+SELECT state, ended_at FROM fencing.lease WHERE key = 'bound';
+SELECT end_reason FROM fencing.term WHERE token = :bound;
+SELECT status FROM fencing.acquire('jobs', 'bound', 'x');
+SELECT end_reason, fencing.check_token(token) FROM fencing.term WHERE token = :bound;

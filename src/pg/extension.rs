@@ -220,13 +220,13 @@ pub fn lock_for_exit() -> bool {
         // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
         unsafe {
             let schema = pg_sys::get_namespace_oid(c"fencing".as_ptr(), true);
-            [c"lease", c"term", c"epoch", c"installation", c"protocol"]
+            [c"lease", c"term", c"epoch", c"installation", c"clean_start", c"protocol"]
                 .map(|name| pg_sys::get_relname_relid(name.as_ptr(), schema))
         }
     };
     let relations = find();
     let (write, read) = (pg_sys::RowExclusiveLock, pg_sys::AccessShareLock);
-    let modes = [write, write, read, read, read];
+    let modes = [write, write, read, read, read, read];
     let lock = |(oid, mode): (&Oid, u32)| {
         // SAFETY: locks a relation, or one that is gone: as told by looking again.
         unsafe { pg_sys::ConditionalLockRelationOid(*oid, mode as i32) }

@@ -126,9 +126,11 @@ pub fn count_held(epoch: i64) -> i64 {
     let mut held = 0;
     Table::open(oids().lease, Access::Read).visit(&Latest::take(), |row| {
         pgrx::check_for_interrupts!();
-        let record = record(row);
-        let now = clock::of_lease(Some(&record));
-        held += i64::from(record.token.epoch() == epoch && record.end(now).is_none());
+        if token(row.bigint(3)).epoch() == epoch {
+            let record = record(row);
+            let now = clock::of_lease(Some(&record));
+            held += i64::from(record.end(now).is_none());
+        }
     });
     held
 }
