@@ -11,6 +11,7 @@ pub mod unclean;
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
 use crate::pg::{clock, extension, role, sequence, server};
 use crate::sql_function;
+use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
@@ -79,6 +80,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         opened_by: role::outer_user(),
         lineage: &lineage::actual(),
     });
+    clean_start::note();
     transaction::with(|t| t.durable = true);
     Ok(())
 }
