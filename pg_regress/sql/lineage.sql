@@ -28,6 +28,12 @@ SELECT verdict FROM fencing.lineage();
 COMMIT;
 RESET ROLE;
 DROP ROLE regress_lineage_anna;
+-- Whoever has asked keeps nobody from moving the sequence.
+BEGIN;
+SELECT verdict FROM fencing.lineage();
+SELECT status FROM fencing.renew(1);
+SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'fencing.term_seq'::regclass;
+COMMIT;
 -- Terms granted change nothing.
 SELECT take('first');
 SELECT verdict FROM fencing.lineage();

@@ -28,7 +28,7 @@ const ABOVE: &str = "It is above every token that was drawn: this database has l
 /// anybody else.
 pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> {
     let Some(Coordinator::Open(open)) = epoch::coordinator() else { return None };
-    let last = sequence::last_drawn(extension::oids().term_seq);
+    let last = sequence::last_drawn_so_far(extension::oids().term_seq);
     let tokens = || values.iter().filter_map(|value| Token::from_bigint(*value));
     let of_this_epoch = tokens().filter(|token| token.epoch() == open && token.seq() > last).max();
     let Some(token) = of_this_epoch.or_else(|| tokens().filter(|token| token.epoch() > open).max()) else {

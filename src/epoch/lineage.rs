@@ -67,7 +67,7 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
     }
     // Terms first: what is drawn after them may be committed meanwhile.
     let before = Latest::take();
-    if issue::is_behind(recorded.epoch, sequence::last_drawn(extension::oids().term_seq), &before) {
+    if issue::is_behind(recorded.epoch, sequence::last_drawn_so_far(extension::oids().term_seq), &before) {
         findings.push(Finding::SequenceBehind);
     }
     if history::is_lost(recorded) {
