@@ -166,6 +166,7 @@ const fn ended(
     ]
 }
 
+const DROPPED_WITH_EPOCH: &[&str] = &["term.end_reason = epoch_closed", "event lease_dropped"];
 const HANDOVER: &[&str] = &["lease.handover_requested", "event handover_requested"];
 const ANNOUNCED: &[&str] =
     &["lease.revoke_at", "lease.handover_requested", "term.ended_by", "event revocation_announced"];
@@ -466,7 +467,7 @@ pub const STATES: &[State] = &[
         meaning: "The term was held when another epoch was opened.",
         rows: &of_an_earlier_epoch(
             &["term", "term.end_reason = epoch_closed", "term.superseded_by"],
-            &["term.end_reason = epoch_closed", "event lease_dropped"],
+            DROPPED_WITH_EPOCH,
         ),
     },
     State {
@@ -488,13 +489,7 @@ pub const STATES: &[State] = &[
             "closed",
             "closed",
             "LF007",
-            makes(
-                DropLease,
-                "deleted",
-                "epoch_closed",
-                "closed",
-                &["term.end_reason = epoch_closed", "event lease_dropped"],
-            ),
+            makes(DropLease, "deleted", "epoch_closed", "closed", DROPPED_WITH_EPOCH),
         ),
     },
 ];
