@@ -27,3 +27,6 @@ DROP ROLE regress_lineage_anna;
 -- Terms granted change nothing.
 SELECT take('first');
 SELECT verdict FROM fencing.lineage();
+-- Nor does what somebody reports, whatever they call it.
+SELECT try($$SELECT fencing.report({first}, 'history_lost', '{}')$$);
+SELECT verdict FROM fencing.lineage();

@@ -97,6 +97,15 @@ SELECT try('SELECT fencing.assert_current({c6})');
 COMMIT;
 SELECT moved();
 
+-- Events that came from elsewhere, under numbers that the sequence has yet to draw, are in nobody's way; an
+-- event that outlives its transaction is in every index.
+INSERT INTO fencing.event (id, at, kind, actor, reported)
+SELECT last_value + n, now(), 'restored', 10, false FROM fencing.event_id_seq, generate_series(1, 3) AS n;
+SELECT future('c7', 2);
+SELECT left(try('INSERT INTO t VALUES (1, {c7})'), 5);
+SELECT count(*) - count(DISTINCT id), max(id) - (SELECT last_value FROM fencing.event_id_seq) FROM fencing.event;
+SELECT moved();
+
 -- Too far to have been drawn: evidence, once a minute.
 SELECT future('far', 1::bigint << 38);
 SELECT try('INSERT INTO t VALUES (1, {far})');
@@ -137,6 +146,14 @@ SET fencing.test_clock_offset = '330 s';
 SET ROLE regress_future_anna;
 SELECT status FROM fencing.renew(token('d2'));
 SELECT try('SELECT fencing.assert_current({d2})');
+RESET ROLE;
+SELECT moved();
+-- Nor does a session of its own have more recorded.
+\c -
+SET client_min_messages = warning;
+SET fencing.test_clock_offset = '331 s';
+SET ROLE regress_future_anna;
+SELECT status FROM fencing.renew(token('d2'));
 RESET ROLE;
 SELECT moved();
 REVOKE ALL ON t FROM PUBLIC;

@@ -85,5 +85,12 @@ BEGIN;
 SELECT count(*) FROM fencing.renew_all(ARRAY(SELECT token FROM named));
 SELECT locktype, count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype NOT IN ('relation', 'virtualxid') GROUP BY locktype;
 COMMIT;
+-- Who has nothing to renew keeps no epoch waiting.
+SET ROLE regress_batch_anna;
+BEGIN;
+SELECT status FROM fencing.renew_all(ARRAY[token('a'), 1]);
+SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'fencing.lease'::regclass;
+COMMIT;
+RESET ROLE;
 DROP OWNED BY regress_batch_anna;
 DROP ROLE regress_batch_anna;

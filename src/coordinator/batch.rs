@@ -45,6 +45,12 @@ pub fn renew_all(args: &Args) -> Result<Answer<'static>, Error> {
 
 fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, Error> {
     let statement_start = clock::statement_start();
+    // Who has no term is kept waiting by no epoch, and keeps none waiting.
+    let terms = term::Reader::new();
+    if !tokens.iter().any(|token| memory::transient(|| own_term(*token, &terms).is_some())) {
+        history::witness(tokens, None);
+        return Ok(vec![Outcome::Over(Standing::Unknown.as_str()); tokens.len()]);
+    }
     // While the gate is shut for an epoch, no term's end can be told without waiting.
     if !lock::try_write_leases() {
         return Ok(vec![Outcome::Over(INDETERMINATE); tokens.len()]);
@@ -83,11 +89,7 @@ fn renew_one(
     leases: &Batch,
 ) -> Result<Outcome, Error> {
     let over = |standing: Standing| Ok(Outcome::Over(standing.as_str()));
-    let own = |term: &term::Term| role::is_member(role::outer_user(), term.role);
-    // In a batch, another role's token is nobody's.
-    let Some(term) = Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own) else {
-        return over(Standing::Unknown);
-    };
+    let Some(term) = own_term(token, terms) else { return over(Standing::Unknown) };
     let lease = leases.read(&term.lease);
     let Holding { term, lease, now, standing } = holding(term, lease, open);
     let Some(lease) = lease.filter(|_| standing == Standing::Current) else { return over(standing) };
@@ -100,6 +102,12 @@ fn renew_one(
         },
         Written::Busy | Written::Changed => Outcome::Over(INDETERMINATE),
     })
+}
+
+/// The caller's term of that token. In a batch, another role's token is nobody's.
+fn own_term(token: i64, terms: &term::Reader) -> Option<term::Term> {
+    let own = |term: &term::Term| role::is_member(role::outer_user(), term.role);
+    Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own)
 }
 
 fn row(token: i64, outcome: Outcome) -> Vec<Value<'static>> {

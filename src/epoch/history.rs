@@ -53,17 +53,18 @@ pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> 
 
 /// Records what a token tells; passes its number over, if it is to be `burned`.
 fn testify(token: Token, lease: Option<&LeaseId>, believed: bool, burned: bool, now: Instant) {
+    let kind = if believed { LOST } else { UNKNOWN };
     if burned && !mutant::without("burn") {
         issue::exclusively(|last| {
             if last < token.seq() {
                 issue::pass_over(token.seq());
             }
         });
-    } else if !is_due(now) {
+    } else if !is_due(kind, now) {
         return;
     }
     event::record_at_once(&Event {
-        kind: if believed { LOST } else { UNKNOWN },
+        kind,
         lease,
         token: Some(token),
         detail: &[("burned", if burned { "true" } else { "false" })],
@@ -87,13 +88,14 @@ fn may_hold(lease: Option<&LeaseId>) -> bool {
 /// When this backend last recorded what it did nothing about.
 static RECORDED: BackendCell<Option<Instant>> = Backend::new(Cell::new(None));
 
-/// Once a minute is enough: nothing else bounds what somebody makes up.
-fn is_due(now: Instant) -> bool {
-    let due = RECORDED.get().is_none_or(|at| !(at..at + MINUTE).contains(&now));
-    if due {
-        RECORDED.set(Some(now));
+/// Once a minute is enough, in this session and in others: nothing else bounds what somebody makes up.
+fn is_due(kind: &str, now: Instant) -> bool {
+    let recent = |at: Instant| (at..at + MINUTE).contains(&now);
+    if RECORDED.get().is_some_and(recent) || event::last_of(kind).is_some_and(recent) {
+        return false;
     }
-    due
+    RECORDED.set(Some(now));
+    true
 }
 
 /// Whether anybody has presented a token since that epoch was opened that only a lost history explains.

@@ -32,6 +32,7 @@ pub struct Oids {
     pub installation_pkey: Oid,
     pub clean_start: Oid,
     pub event: Oid,
+    pub event_pkey: Oid,
     pub event_kind_idx: Oid,
     pub event_id_seq: Oid,
     pub guarded: Oid,
@@ -104,6 +105,13 @@ unsafe extern "C-unwind" fn relation_changed(_arg: pg_sys::Datum, relation: Oid)
             oids.term,
             oids.member,
             oids.request,
+            // Of these nothing is cached but the oids of their indexes, which REINDEX CONCURRENTLY changes.
+            oids.installation,
+            oids.event,
+            oids.guarded,
+            oids.remote_fence,
+            oids.remote_use,
+            oids.fence_floor,
         ]
         .contains(&relation)
     };
@@ -186,6 +194,7 @@ fn look_up() -> Oids {
         installation_pkey: relation(c"installation_pkey"),
         clean_start: relation(c"clean_start"),
         event: relation(c"event"),
+        event_pkey: relation(c"event_pkey"),
         event_kind_idx: relation(c"event_kind_idx"),
         event_id_seq: relation(c"event_id_seq"),
         guarded: relation(c"guarded"),

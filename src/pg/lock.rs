@@ -124,12 +124,24 @@ impl Tag {
         Tag::new(Kind::Namespace, fencing_core::hash::lock_hash(namespace, b""))
     }
 
-    /// What a transaction itself holds exclusively until it ends; only ever looked at.
+    /// What a transaction, or the savepoint in which it wrote, holds exclusively until it ends.
     pub fn transaction(xid: TransactionId) -> Tag {
-        // SAFETY: a look-up; a savepoint's own lock goes when it is released, its transaction's stays.
+        // SAFETY: look-ups.
         let top = unsafe { pg_sys::SubTransGetTopmostTransaction(xid) };
+        // SAFETY: the same.
+        let parent = |of| unsafe { pg_sys::SubTransGetParent(of) };
+        // A savepoint's own lock goes when it is rolled back; when it is released, that of what is around it
+        // stays.
+        let mut of = xid;
+        while of != top && Tag::of_xid(of).requests() == 0 {
+            of = Some(parent(of)).filter(|parent| *parent != pg_sys::TransactionId::INVALID).unwrap_or(top);
+        }
+        Tag::of_xid(of)
+    }
+
+    fn of_xid(xid: TransactionId) -> Tag {
         Tag(LOCKTAG {
-            locktag_field1: top.into_inner(),
+            locktag_field1: xid.into_inner(),
             locktag_field2: 0,
             locktag_field3: 0,
             locktag_field4: 0,

@@ -27,6 +27,7 @@ unsafe extern "C-unwind" {
     pub fn GetCurrentTimestamp() -> TimestampTz;
     pub fn GetTopFullTransactionIdIfAny() -> FullTransactionId;
     pub fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
+    pub fn TransactionIdIsInProgress(xid: TransactionId) -> bool;
     pub fn ActiveSnapshotSet() -> bool;
     pub fn GetActiveSnapshot() -> Snapshot;
     pub fn InNoForceRLSOperation() -> bool;

@@ -2,6 +2,7 @@
 //! predicate locks. A row is found by an index, or where it was last seen.
 
 use super::glance::{Place, file_of};
+use super::lock::Tag;
 use super::snapshot::Latest;
 use super::table::{EMPTY, Read, Row, Table};
 use super::value::{Key, scan_keys};
@@ -171,6 +172,40 @@ impl Table {
 
     /// The row with that key, if there is one.
     pub fn find(&self, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
+        // SAFETY: as `search` promises.
+        self.search(index, keys, |first, buffer| unsafe { self.version(Versions::begin_at(first), buffer, read) })
+    }
+
+    /// The lock of somebody else's open transaction that has stored a row with that key: nobody sees it yet,
+    /// and none beside it may be stored.
+    pub fn inserter(&self, index: Oid, keys: &[(i16, Key)]) -> Option<Tag> {
+        let (any, none) = (&raw mut pg_sys::SnapshotAnyData, std::ptr::null_mut());
+        let (mut tuple, committed) = (pg_sys::HeapTupleData::default(), pg_sys::HEAP_XMIN_COMMITTED);
+        // SAFETY: as `search` promises; the first version alone can be nobody's yet.
+        self.search(index, keys, |first, buffer| unsafe {
+            let mut at = first.at;
+            raw::LockBuffer(buffer, SHARE);
+            let xmin = raw::heap_hot_search_buffer(&mut at, self.rel, buffer, any, &mut tuple, none, true)
+                .then(|| &*tuple.t_data)
+                .filter(|header| u32::from(header.t_infomask) & committed == 0)
+                .map(|header| header.t_choice.t_heap.t_xmin);
+            raw::LockBuffer(buffer, UNLOCK);
+            raw::ReleaseBuffer(buffer);
+            let open = |xmin: &pg_sys::TransactionId| {
+                !raw::TransactionIdIsCurrentTransactionId(*xmin) && raw::TransactionIdIsInProgress(*xmin)
+            };
+            xmin.filter(open).map(Tag::transaction)
+        })
+    }
+
+    /// Visits the rows with that key, each with its page, until one of them has what is looked for. `visit`
+    /// runs inside a guard, without destructors, and lets go of the page.
+    fn search<T>(
+        &self,
+        index: Oid,
+        keys: &[(i16, Key)],
+        mut visit: impl FnMut(Place, Buffer) -> Option<T>,
+    ) -> Option<T> {
         let mut keys = scan_keys(keys);
         for (key, column) in keys.iter_mut().zip(1..) {
             key.sk_attno = column; // of the index
@@ -193,8 +228,7 @@ impl Table {
                     break;
                 }
                 let first = Place::new(*first);
-                let buffer = raw::ReadBuffer(self.rel, first.block());
-                found = self.version(Versions::begin_at(first), buffer, read);
+                found = visit(first, raw::ReadBuffer(self.rel, first.block()));
             }
             raw::index_endscan(scan);
             raw::index_close(index, pg_sys::NoLock as i32);

@@ -17,7 +17,8 @@ pub fn in_recovery() -> bool {
 static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(None));
 
 /// The running server, and this database on it. The server is looked at once a backend, the WAL's
-/// position apart: once recovery has ended nothing of it changes. Not to be asked before.
+/// position apart: once recovery has ended nothing of it changes. Before, it has no timeline of its own
+/// yet, and is nothing to remember.
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
     let identity = known.unwrap_or_else(|| {
@@ -28,7 +29,9 @@ pub fn lineage() -> Lineage {
             fingerprint: fingerprint(),
             lsn: 0,
         };
-        LINEAGE.replace(Some(identity.clone()));
+        if !in_recovery() {
+            LINEAGE.replace(Some(identity.clone()));
+        }
         identity
     });
     // A dump is restored into tables of its own.

@@ -199,8 +199,26 @@ impl Table {
 
     /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
     /// back, as what was drawn from a sequence stays drawn. Whoever wants it to outlive a crash flushes.
+    ///
+    /// No error must come between the row and its index entries, since nothing would undo the row: its
+    /// key is a new one, and nobody is waited for any more.
     pub fn insert_at_once(&self, row: &[Value]) {
+        self.lock_indexes();
         self.store(row, pg_sys::HEAP_INSERT_FROZEN as i32);
+    }
+
+    /// Locks them as writing does, until the transaction ends.
+    fn lock_indexes(&self) {
+        // SAFETY: each index is closed again; the closure has no destructor.
+        let lock = || unsafe {
+            let list = raw::RelationGetIndexList(self.rel);
+            for i in 0..list.as_ref().map_or(0, |l| l.length) {
+                let index = (*(*list).elements.add(i as usize)).oid_value;
+                raw::index_close(raw::index_open(index, pg_sys::RowExclusiveLock as i32), pg_sys::NoLock as i32);
+            }
+        };
+        // SAFETY: as the closure says.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(lock) }
     }
 
     fn store(&self, row: &[Value], options: i32) -> Versions {
@@ -314,6 +332,11 @@ impl Table {
                 let oid = (*(*list).elements.add(i as usize)).oid_value;
                 let index = raw::index_open(oid, pg_sys::RowExclusiveLock as i32);
                 let info = raw::BuildIndexInfo(index);
+                // One that is being built concurrently, and has no pages yet.
+                if !(*info).ii_ReadyForInserts {
+                    raw::index_close(index, pg_sys::NoLock as i32);
+                    continue;
+                }
                 let (mut key, mut key_nulls) = EMPTY;
                 for n in 0..(*info).ii_NumIndexAttrs as usize {
                     let column = (*info).ii_IndexAttrNumbers[n] as usize - 1;

@@ -79,7 +79,14 @@ enum Found {
 }
 
 fn under_lock(lease: &RemoteId, token: Token, mode: Mode, many: bool) -> Result<Found, Error> {
-    let seen = Seen::look(lease);
+    let mut seen = Seen::look(lease);
+    if seen.fence.is_none() && !mutant::without("remote_inserter") {
+        if let Some(inserter) = remote_fence::inserter(lease) {
+            return Ok(Found::Busy(inserter));
+        }
+        // Whoever was about to store it may have committed since.
+        seen = Seen::look(lease);
+    }
     if let Some(fence) = seen.fence.as_ref().filter(|fence| fence.is_being_changed()) {
         return fence.changer().map(Found::Busy).ok_or_else(|| locked_by_hand(lease));
     }

@@ -7,7 +7,7 @@ use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use crate::pg::{mutant, sequence, server};
+use crate::pg::{mutant, sequence, server, text};
 use fencing_core::epoch::{Coordinator, State};
 use fencing_core::lease::{EndReason, Record};
 use fencing_core::lineage::{Lineage, differences};
@@ -202,7 +202,7 @@ pub fn insert(new: &NewEpoch) {
         Value::BigInt(new.epoch),
         Value::Raw(new.identity),
         Value::Time(new.opened_at),
-        Value::Text(new.reason.as_bytes()),
+        Value::Text(&text::to_server(new.reason)),
         Value::Oid(new.opened_by),
         Value::BigInt(new.lineage.system_identifier as i64),
         Value::BigInt(i64::from(new.lineage.timeline)),

@@ -3,7 +3,7 @@
 use super::LeaseId;
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Table};
+use crate::pg::table::{Access, Read, Row, Table};
 use crate::pg::value::{Key, Value};
 use crate::pg::{clock, entry, mutant, role, sequence, text, xact};
 use fencing_core::time::Instant;
@@ -53,14 +53,41 @@ pub fn any(kind: &str, token: i64, since: Instant) -> bool {
     let keys = [(3, Key::Text(kind.as_bytes())), (6, Key::AtLeast(token))];
     let mut found = false;
     Table::open(oids().event, Access::Read)
-        .each(oids().event_kind_idx, &keys, &Latest::take(), |row| found |= row.bigint(2) >= since);
+        .each(oids().event_kind_idx, &keys, &Latest::take(), |row| found |= row.bigint(2) >= since && is_own(row));
     found
 }
 
 /// Whether there is an event of that kind on this token.
 pub fn is_recorded(kind: &str, token: Token) -> bool {
     let keys = [(3, Key::Text(kind.as_bytes())), (6, Key::BigInt(token.to_bigint()))];
-    Table::open(oids().event, Access::Read).find(oids().event_kind_idx, &keys, Read::Latest(&Latest::take())).is_some()
+    let mut found = false;
+    Table::open(oids().event, Access::Read)
+        .each(oids().event_kind_idx, &keys, &Latest::take(), |row| found |= is_own(row));
+    found
+}
+
+/// When the latest event of all was recorded, if it is of that kind.
+pub fn last_of(kind: &str) -> Option<Instant> {
+    let last = Table::open(oids().event, Access::Read).last(oids().event_pkey, &Latest::take())?;
+    (last.with_text(3, |of| of == kind.as_bytes()) && is_own(&last)).then(|| last.bigint(2))
+}
+
+/// Whether the extension itself recorded it, and not whoever may `report`.
+fn is_own(row: &Row) -> bool {
+    !row.bool(9)
+}
+
+/// A number that no event has yet: events that came from elsewhere have not moved the sequence on.
+fn next_id(table: &Table) -> i64 {
+    loop {
+        pgrx::check_for_interrupts!();
+        let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
+            entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
+        };
+        if table.find(oids().event_pkey, &[(1, Key::BigInt(id))], Read::Latest(&Latest::take())).is_none() {
+            return id;
+        }
+    }
 }
 
 fn detail_of(event: &Event) -> Value<'static> {
@@ -68,11 +95,10 @@ fn detail_of(event: &Event) -> Value<'static> {
 }
 
 fn insert(event: &Event, detail: Value, reported: bool, store: fn(&Table, &[Value])) {
-    let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
-        entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
-    };
+    let table = Table::open(oids().event, Access::Write);
+    let id = next_id(&table);
     store(
-        &Table::open(oids().event, Access::Write),
+        &table,
         &[
             Value::BigInt(id),
             Value::Time(clock::now()),

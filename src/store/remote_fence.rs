@@ -124,6 +124,13 @@ pub fn read(lease: &RemoteId) -> Option<Fence> {
     }
 }
 
+/// The lock of an open transaction that has stored the lease's first fence without keeping its lock.
+pub fn inserter(lease: &RemoteId) -> Option<Tag> {
+    let namespace = lease.namespace_bytes();
+    let table = Table::open(oids().remote_fence, Access::Read);
+    table.inserter(oids().remote_fence_pkey, &keys(lease, &namespace))
+}
+
 /// Raises the fence to `to`, or stores it. Under its exclusive lock, after [`read`].
 pub fn advance(lease: &RemoteId, fence: Option<&Fence>, to: Token, xid: u64, now: Instant) -> Written {
     let table = Table::open(oids().remote_fence, Access::Write);

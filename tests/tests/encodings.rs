@@ -143,6 +143,30 @@ fn names(encoding: &str, word: &[u8]) {
     }
 }
 
+/// What is told of epochs and of coordinators elsewhere is stored as it was said.
+fn epochs(encoding: &str, word: &[u8]) {
+    let cluster = Cluster::new();
+    let mut wire = connect(&cluster, encoding);
+    let (sql, bytes) = (|s: &str| with(s, word), hex(word));
+    ok(&mut wire, &sql("SELECT fencing.begin_epoch_transition('@')"));
+    ok(&mut wire, &sql("SELECT fencing.open_epoch('@')"));
+    let reason = b"SELECT encode(reason::bytea, 'hex') FROM fencing.epoch ORDER BY epoch DESC LIMIT 1";
+    assert_eq!(one(&mut wire, reason), bytes);
+    let told = b"SELECT DISTINCT encode((detail ->> 'reason')::bytea, 'hex') FROM fencing.event WHERE detail ? 'reason'";
+    assert_eq!(one(&mut wire, told), bytes);
+    ok(&mut wire, &sql("SELECT fencing.register_coordinator('there', 'other', '@')"));
+    assert_eq!(one(&mut wire, b"SELECT encode(identity::bytea, 'hex') FROM fencing.coordinators()"), bytes);
+    ok(&mut wire, b"SELECT fencing.install_epoch('there', 5, gen_random_uuid())");
+    ok(&mut wire, b"CREATE TABLE t (fence bigint)");
+    let protect = "SELECT fencing.protect('t', '@', '@', present_column => 'fence', fence => 'destination', coordinator => 'there')";
+    ok(&mut wire, &sql(protect));
+    ok(&mut wire, b"INSERT INTO t VALUES (fencing.make_token(5, 7))");
+    ok(&mut wire, &sql("SELECT fencing.seal('there', '@', '@', fencing.make_token(5, 8))"));
+    assert_eq!(code(&mut wire, b"INSERT INTO t VALUES (fencing.make_token(5, 7))"), "LF001");
+    let stored = b"SELECT encode(namespace::bytea, 'hex'), encode(key::bytea, 'hex') FROM fencing.remote_fence";
+    assert_eq!(one(&mut wire, stored), format!("{bytes}|{bytes}"));
+}
+
 macro_rules! encoding {
     ($name:ident, $encoding:literal, $word:expr) => {
         mod $name {
@@ -161,6 +185,10 @@ macro_rules! encoding {
             #[test]
             fn names() {
                 super::names($encoding, $word);
+            }
+            #[test]
+            fn epochs() {
+                super::epochs($encoding, $word);
             }
         }
     };
