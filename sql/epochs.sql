@@ -14,7 +14,7 @@ CREATE FUNCTION fencing.unresolved(
     OUT destination text, OUT intent text, OUT effect_id bigint, OUT status text, OUT since timestamptz, OUT detail jsonb)
     RETURNS SETOF record LANGUAGE c STABLE PARALLEL UNSAFE ROWS 10 AS 'MODULE_PATHNAME', 'fencing_unresolved';
 COMMENT ON FUNCTION fencing.unresolved() IS
-    'Effects whose outcome is not known, to be reconciled before the next epoch is opened. Not on a standby. For superusers and fencing.epoch_authority';
+    'Effects whose outcome is not known, to be reconciled before the next epoch is opened. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.open_epoch(reason text, carry_unresolved boolean DEFAULT false, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_open_epoch';

@@ -30,4 +30,4 @@ CREATE FUNCTION fencing.coordinators(
     OUT installed_at timestamptz)
     RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_coordinators';
 COMMENT ON FUNCTION fencing.coordinators() IS
-    'Every coordinator elsewhere that is registered here, with the installed epoch. state: open, no epoch, conflict (one epoch was installed with two identities) or lineage changed (restored, cloned or promoted since: a newer epoch must be installed). Not on a standby';
+    'Every coordinator elsewhere that is registered here, with the installed epoch. state: open, no epoch, conflict (one epoch was installed with two identities) or lineage changed (restored, cloned or promoted since: a newer epoch must be installed)';

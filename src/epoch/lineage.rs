@@ -1,13 +1,13 @@
 //! Lineage: which server this is, among all the copies of it that there may be.
 
 use super::{history, issue};
+use crate::guard;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::snapshot::Latest;
 use crate::pg::value::Value;
 use crate::pg::{extension, sequence, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
-use crate::store::installation;
 use fencing_core::epoch::State as EpochState;
 use fencing_core::json;
 use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
@@ -73,7 +73,7 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
     if history::is_lost(recorded) {
         findings.push(Finding::HistoryLost);
     }
-    if recorded.state != EpochState::Open || installation::any_left() {
+    if recorded.state != EpochState::Open || guard::any_blocked() {
         findings.push(Finding::TransitionUnderWay);
     }
     findings

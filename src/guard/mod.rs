@@ -20,7 +20,7 @@ mod watch;
 
 pub use check::Strictness;
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
-pub use trees::{Tree, require_whole, tree, trees};
+pub use trees::{Tree, any_blocked, require_whole, tree, trees};
 
 use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, Outcome, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;

@@ -4,6 +4,7 @@ use super::attach::{self, Extent};
 use super::protect::{not_guarded, refuse_below_guarded};
 use crate::pg::catalog;
 use crate::pg::relation::{Change, Locked, quote_literal, quoted_name};
+use crate::store::installation;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
 
@@ -43,6 +44,13 @@ pub fn tree(relation: Oid) -> Result<Tree, Error> {
     let triggers = attach::all();
     refuse_below_guarded(&table, &triggers, Code::WrongObjectType)?;
     if attach::is_guarded(&triggers, relation) { Ok(below(relation)) } else { Err(not_guarded(&table)) }
+}
+
+/// Whether any table is blocked that is still there, and guarded.
+pub fn any_blocked() -> bool {
+    let rows = installation::all();
+    let triggers = if rows.is_empty() { Vec::new() } else { attach::all() };
+    rows.iter().any(|row| attach::is_guarded(&triggers, row.relation))
 }
 
 /// 55000 where a trigger of the guard is missing, disabled or changed, anywhere in the tree.

@@ -27,11 +27,6 @@ pub fn any() -> bool {
     Table::open(oids().installation, Access::Read).first(&Latest::take()).is_some()
 }
 
-/// Whether any table is blocked that still exists.
-pub fn any_left() -> bool {
-    all().iter().any(|row| catalog::owner_of(row.relation) != Oid::INVALID)
-}
-
 /// What is to be done for this very table, if it is blocked.
 pub fn read(relation: Oid) -> Option<Installation> {
     let table = Table::open(oids().installation, Access::Read);

@@ -152,7 +152,8 @@ fn epochs(encoding: &str, word: &[u8]) {
     ok(&mut wire, &sql("SELECT fencing.open_epoch('@')"));
     let reason = b"SELECT encode(reason::bytea, 'hex') FROM fencing.epoch ORDER BY epoch DESC LIMIT 1";
     assert_eq!(one(&mut wire, reason), bytes);
-    let told = b"SELECT DISTINCT encode((detail ->> 'reason')::bytea, 'hex') FROM fencing.event WHERE detail ? 'reason'";
+    let told =
+        b"SELECT DISTINCT encode((detail ->> 'reason')::bytea, 'hex') FROM fencing.event WHERE detail ? 'reason'";
     assert_eq!(one(&mut wire, told), bytes);
     ok(&mut wire, &sql("SELECT fencing.register_coordinator('there', 'other', '@')"));
     assert_eq!(one(&mut wire, b"SELECT encode(identity::bytea, 'hex') FROM fencing.coordinators()"), bytes);
