@@ -47,6 +47,7 @@ cluster_make_dir() {
 # only read.
 cluster_make_tree() {
   local package=$1 tree=$CLUSTER_DIR/pg link=(-rs)
+  : "${PG_BINDIR:?}" "${PG_PKGLIBDIR:?}" "${PG_SHAREDIR:?}" # what is copied must not be everything
   CLUSTER_BIN=$tree$PG_BINDIR
   [ -d "$package$PG_PKGLIBDIR" ] && [ -n "$package" ] || die "no package to make a cluster with: \"$package\""
   # Links are no good where the cluster's user can't follow them.

@@ -3,7 +3,7 @@
 CREATE FUNCTION fencing.advance_epoch(reason text, carry_unresolved boolean DEFAULT false, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_advance_epoch';
 COMMENT ON FUNCTION fencing.advance_epoch(text, boolean, boolean) IS
-    'Opens the next epoch, in one transaction, and gives its number: what a failover hook or a runbook calls after a restore, a promotion or a copy. Every older term is void. Waits for open writers and acquires, within fencing.max_wait (55P03 names them). carry_unresolved: although effects are unresolved (else LF010); force: although the clock leaps by more than a year (else 22008). Called again, it opens another one. Durable. For superusers and fencing.epoch_authority';
+    'Opens the next epoch, in one transaction, and gives its number: what a failover hook or a runbook calls after a restore, a promotion or a copy. Every older term is void. Waits for open writers and acquires, within fencing.max_wait (55P03 names them). carry_unresolved: although effects are unresolved (else LF010); force: although the clock has leapt by more than a year since the last epoch and its last grant (else 22008). Called again, it opens another one. Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.begin_epoch_transition(reason text)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_begin_epoch_transition';
@@ -19,7 +19,7 @@ COMMENT ON FUNCTION fencing.unresolved() IS
 CREATE FUNCTION fencing.open_epoch(reason text, carry_unresolved boolean DEFAULT false, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_open_epoch';
 COMMENT ON FUNCTION fencing.open_epoch(text, boolean, boolean) IS
-    'Opens the next epoch, once begin_epoch_transition has closed the last one (else 55000), and gives its number. Every older term is void. Leases are granted again; every guarded table stays blocked (LF007) until it is installed, proved and resumed. carry_unresolved: although effects are unresolved (else LF010); force: although the clock leaps by more than a year (else 22008). Durable. For superusers and fencing.epoch_authority';
+    'Opens the next epoch, once begin_epoch_transition has closed the last one (else 55000), and gives its number. Every older term is void. Leases are granted again; every guarded table stays blocked (LF007) until it is installed, proved and resumed. carry_unresolved: although effects are unresolved (else LF010); force: although the clock has leapt by more than a year since the last epoch and its last grant (else 22008). Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.install_local(relation regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_install_local';

@@ -98,13 +98,13 @@ pub struct Case {
 
 /// The verdict on a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum Verdict<R = Rejection> {
     /// It passes, under this token.
     Accepted(Token),
     /// It passes without one.
     Admitted,
     /// It is rejected.
-    Rejected(Rejection),
+    Rejected(R),
 }
 
 /// Why a write is rejected.

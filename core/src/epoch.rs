@@ -15,16 +15,18 @@ fn by_clock(now: Instant) -> i64 {
 /// The number of an epoch opened now: `greatest(previous + 1, minutes since 2025-01-01 UTC)`.
 ///
 /// Of two histories that both open one, the later wins, and an extension created again starts
-/// above its past. Fails with `LF012` at the maximum, and with `22008` where the clock stands more
-/// than a year ahead of `previous` unless `force`. The first epoch has no bound.
-pub fn next_epoch(now: Instant, previous: Option<i64>, force: bool) -> Result<i64, Error> {
+/// above its past. Fails with `LF012` at the maximum, and with `22008` where the clock has leapt by more
+/// than a year unless `force`: since `previous` was opened, or since the last grant that is known of it,
+/// at `granted_at`. The first epoch has no bound.
+pub fn next_epoch(now: Instant, previous: Option<i64>, granted_at: Option<Instant>, force: bool) -> Result<i64, Error> {
     const YEAR: i64 = 365 * 24 * 60;
+    let known = granted_at.map_or(0, by_clock);
     let by_clock = by_clock(now);
     let epoch = match previous {
         None => by_clock,
-        Some(last) if by_clock > last.saturating_add(YEAR) && !force => {
+        Some(last) if by_clock > last.max(known).saturating_add(YEAR) && !force => {
             return Err(Error::new(Code::DatetimeOverflow, "clock is more than a year ahead of the last epoch")
-                .detail(format!("The last epoch is {last}; the clock would open {by_clock}."))
+                .detail(format!("The last epoch is {last}, and nothing was granted in it within a year of now; the clock would open {by_clock}."))
                 .hint("Check the server's clock. If it is right, open the epoch with force => true."));
         }
         Some(last) => by_clock.max(last.saturating_add(1)),
@@ -176,15 +178,15 @@ mod tests {
 
     #[test]
     fn numbered_by_the_minute() {
-        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, None, false), Ok(5));
-        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(2), false), Ok(5));
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, None, None, false), Ok(5));
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(2), None, false), Ok(5));
     }
 
     #[test]
     fn never_reused_when_the_clock_stands_or_steps_back() {
-        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(5), false), Ok(6));
-        assert_eq!(next_epoch(MINUTE_ZERO, Some(900), false), Ok(901));
-        assert_eq!(next_epoch(i64::MIN, None, false), Ok(1));
+        assert_eq!(next_epoch(MINUTE_ZERO + 5 * MINUTE, Some(5), None, false), Ok(6));
+        assert_eq!(next_epoch(MINUTE_ZERO, Some(900), None, false), Ok(901));
+        assert_eq!(next_epoch(i64::MIN, None, None, false), Ok(1));
     }
 
     #[test]
@@ -220,9 +222,13 @@ mod tests {
     #[test]
     fn a_leap_of_the_clock_needs_force() {
         let far = MINUTE_ZERO + 800 * DAY;
-        assert_eq!(next_epoch(far, Some(1), false).unwrap_err().code, Code::DatetimeOverflow);
-        assert_eq!(next_epoch(far, Some(1), true), Ok(800 * 24 * 60));
-        assert_eq!(next_epoch(far, None, false), Ok(800 * 24 * 60));
+        assert_eq!(next_epoch(far, Some(1), None, false).unwrap_err().code, Code::DatetimeOverflow);
+        assert_eq!(next_epoch(far, Some(1), None, true), Ok(800 * 24 * 60));
+        assert_eq!(next_epoch(far, None, None, false), Ok(800 * 24 * 60));
+        // Long without an epoch, but not without leases.
+        assert_eq!(next_epoch(far, Some(1), Some(far - 300 * DAY), false), Ok(800 * 24 * 60));
+        assert!(next_epoch(far, Some(1), Some(far - 400 * DAY), false).is_err());
+        assert!(next_epoch(far, Some(1), Some(Instant::MIN), false).is_err());
     }
 
     #[test]
@@ -253,7 +259,7 @@ mod tests {
 
     #[test]
     fn exhausted_at_the_maximum() {
-        assert_eq!(next_epoch(0, Some(MAX_EPOCH), false).unwrap_err().code, Code::TermsExhausted);
-        assert_eq!(next_epoch(0, Some(i64::MAX), true).unwrap_err().code, Code::TermsExhausted);
+        assert_eq!(next_epoch(0, Some(MAX_EPOCH), None, false).unwrap_err().code, Code::TermsExhausted);
+        assert_eq!(next_epoch(0, Some(i64::MAX), None, true).unwrap_err().code, Code::TermsExhausted);
     }
 }

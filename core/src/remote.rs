@@ -5,7 +5,7 @@
 //! accepted for each: an older one is stale, a newer one advances it. A token is compared within one
 //! epoch alone, which a person installs.
 
-use crate::admission::MissingRule;
+use crate::admission::{self, MissingRule};
 use crate::error::{Code, Error};
 use crate::name;
 use crate::token::Token;
@@ -97,15 +97,7 @@ pub enum Presented {
 }
 
 /// The verdict on a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// It passes, under this token.
-    Accepted(Token),
-    /// It passes without one.
-    Admitted,
-    /// It is rejected.
-    Rejected(Rejection),
-}
+pub type Verdict = admission::Verdict<Rejection>;
 
 /// Why a write is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -131,15 +131,33 @@ const fn makes(
 
 /// What calls answer of a term that is over: `word`, as `check_token` says.
 const fn over(word: &'static str, acquire: Row, inspect: &'static str, drop: Row) -> [Row; 13] {
+    ended(word, acquire, "over", inspect, "LF003", drop)
+}
+
+/// The same of a term that an epoch has ended; what taking over or dropping the lease records.
+const fn of_an_earlier_epoch(taken_over: &'static [&'static str], dropped: &'static [&'static str]) -> [Row; 13] {
+    let acquire = makes(Acquire, "granted", "epoch_closed", "held", taken_over);
+    let drop = makes(DropLease, "deleted", "epoch_closed", "free", dropped);
+    ended("epoch_closed", acquire, "over", "free", "LF005", drop)
+}
+
+const fn ended(
+    word: &'static str,
+    acquire: Row,
+    again: &'static str,
+    inspect: &'static str,
+    write: &'static str,
+    drop: Row,
+) -> [Row; 13] {
     [
         acquire,
-        says(AcquireAgain, "over"),
+        says(AcquireAgain, again),
         says(Renew, word),
         says(RenewAll, word),
         says(Release, word),
         says(CheckToken, word),
         says(Inspect, inspect),
-        says(Write, "LF003"),
+        says(Write, write),
         says(Revoke, "not_held"),
         says(RevokeWithGrace, "not_held"),
         says(RequestHandover, "false"),
@@ -148,25 +166,7 @@ const fn over(word: &'static str, acquire: Row, inspect: &'static str, drop: Row
     ]
 }
 
-/// What calls answer of a term that an epoch has ended, and what taking over or dropping the lease records.
-const fn of_an_earlier_epoch(taken_over: &'static [&'static str], dropped: &'static [&'static str]) -> [Row; 13] {
-    [
-        makes(Acquire, "granted", "epoch_closed", "held", taken_over),
-        says(AcquireAgain, "over"),
-        says(Renew, "epoch_closed"),
-        says(RenewAll, "epoch_closed"),
-        says(Release, "epoch_closed"),
-        says(CheckToken, "epoch_closed"),
-        says(Inspect, "free"),
-        says(Write, "LF005"),
-        says(Revoke, "not_held"),
-        says(RevokeWithGrace, "not_held"),
-        says(RequestHandover, "false"),
-        makes(DropLease, "deleted", "epoch_closed", "free", dropped),
-        says(Evict, "nobody"),
-    ]
-}
-
+const DROPPED_WITH_EPOCH: &[&str] = &["term.end_reason = epoch_closed", "event lease_dropped"];
 const HANDOVER: &[&str] = &["lease.handover_requested", "event handover_requested"];
 const ANNOUNCED: &[&str] =
     &["lease.revoke_at", "lease.handover_requested", "term.ended_by", "event revocation_announced"];
@@ -467,7 +467,7 @@ pub const STATES: &[State] = &[
         meaning: "The term was held when another epoch was opened.",
         rows: &of_an_earlier_epoch(
             &["term", "term.end_reason = epoch_closed", "term.superseded_by"],
-            &["term.end_reason = epoch_closed", "event lease_dropped"],
+            DROPPED_WITH_EPOCH,
         ),
     },
     State {
@@ -483,27 +483,14 @@ pub const STATES: &[State] = &[
         name: Name::Closed,
         title: "coordinator closed",
         meaning: "The term was held when the coordinator was closed: a transition to another epoch is under way.",
-        rows: &[
+        rows: &ended(
+            "epoch_closed",
             says(Acquire, "closed"),
-            says(AcquireAgain, "closed"),
-            says(Renew, "epoch_closed"),
-            says(RenewAll, "epoch_closed"),
-            says(Release, "epoch_closed"),
-            says(CheckToken, "epoch_closed"),
-            says(Inspect, "closed"),
-            says(Write, "LF007"),
-            says(Revoke, "not_held"),
-            says(RevokeWithGrace, "not_held"),
-            says(RequestHandover, "false"),
-            makes(
-                DropLease,
-                "deleted",
-                "epoch_closed",
-                "closed",
-                &["term.end_reason = epoch_closed", "event lease_dropped"],
-            ),
-            says(Evict, "nobody"),
-        ],
+            "closed",
+            "closed",
+            "LF007",
+            makes(DropLease, "deleted", "epoch_closed", "closed", DROPPED_WITH_EPOCH),
+        ),
     },
 ];
 

@@ -77,7 +77,7 @@ CREATE FUNCTION gone(pid int) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     FOR i IN 1 .. 1000 LOOP
         EXIT WHEN NOT EXISTS (SELECT FROM pg_stat_get_activity(pid));
-        PERFORM pg_sleep(0.01);
+        PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
     END LOOP;
     RETURN NOT EXISTS (SELECT FROM pg_stat_get_activity(pid));
 END

@@ -65,7 +65,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         return Ok(());
     }
     let now = clock::now();
-    let number = epoch::next_epoch(now, None, false)?;
+    let number = epoch::next_epoch(now, None, None, false)?;
     // A sequence that was moved before, by an opening that was rolled back, may have issued tokens
     // that reached a client: it is never set back.
     if sequence::is_fresh(extension::oids().term_seq) {

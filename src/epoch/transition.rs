@@ -116,7 +116,7 @@ fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
         json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
     };
     let (recorded, actual) = (lineage(&epoch.lineage), lineage(here));
-    let highest = term::highest().map_or_else(String::new, |token| token.to_bigint().to_string());
+    let highest = term::highest().map_or_else(String::new, |(token, _)| token.to_bigint().to_string());
     let last = sequence::last_drawn(extension::oids().term_seq).to_string();
     let held = lease::count_held(epoch.epoch).to_string();
     let number = epoch.epoch.to_string();
@@ -139,7 +139,8 @@ fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
 fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, Error> {
     may_open(count_unresolved(), order.carry_unresolved)?;
     let clock = clock::now();
-    let number = next_epoch(clock, Some(previous.epoch), order.force)?;
+    let granted = term::highest().filter(|(token, _)| token.epoch() == previous.epoch);
+    let number = next_epoch(clock, Some(previous.epoch), granted.map(|(_, at)| at), order.force)?;
     done(epoch::close(previous))?;
     move_sequence_on(clock);
     epoch::insert(&NewEpoch {

@@ -80,10 +80,10 @@ impl Reader {
     }
 }
 
-/// The highest token of any term.
-pub fn highest() -> Option<Token> {
+/// The highest token of any term, and when that was granted.
+pub fn highest() -> Option<(Token, Instant)> {
     let row = Table::open(oids().term, Access::Read).last(oids().term_pkey, &Latest::take());
-    row.map(|row| token(row.bigint(1)))
+    row.map(|row| (token(row.bigint(1)), row.bigint(10)))
 }
 
 /// The leases that these tokens were issued for; `None` for one that never was. The more there are,

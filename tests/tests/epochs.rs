@@ -1,7 +1,7 @@
 //! From one epoch to the next on servers that crash between the steps and in the middle of them, under
 //! load, with others in the way, and right after a promotion.
 
-use fencing_tests::cluster::until;
+use fencing_tests::cluster::{run, until};
 use fencing_tests::copies::standby;
 use fencing_tests::{Cluster, Sql};
 use postgres::Client;
@@ -322,4 +322,38 @@ fn epochs_under_load() {
     println!("{writes:?} writes passed and were refused");
     assert!(writes.0 > 0);
     assert_eq!(judge.get::<i64>("SELECT count(*) FROM log"), writes.0);
+}
+
+/// A copy that is made between the steps goes on with none of them: it wants a transition of its own.
+#[test]
+fn a_dump_between_the_steps() {
+    let cluster = cluster(&[]);
+    let mut session = cluster.connect();
+    let token = session.acquire("a", "x").granted();
+    let copy = |database: &str| {
+        let line = format!("createdb {database} && pg_dump postgres | psql -X -q -v ON_ERROR_STOP=1 {database}");
+        run(&mut cluster.shell(&line));
+        cluster.connect_as("postgres", database)
+    };
+    session.run("SELECT fencing.begin_epoch_transition('test')");
+    let mut closing = copy("closing");
+    assert_eq!(seen(&mut closing), "1 closing");
+    assert_eq!(write(&mut closing, "t", token), "LF006");
+    let error = closing.refused("SELECT fencing.open_epoch('test')");
+    assert_eq!(error.code().code(), "55000");
+    assert!(error.detail().is_some_and(|detail| detail.contains("another server")), "{error:?}");
+    closing.run("SELECT fencing.begin_epoch_transition('of its own')");
+    assert_eq!(write(&mut closing, "t", token), "LF007");
+    closing.run("SELECT fencing.open_epoch('of its own')");
+    assert_eq!(seen(&mut closing), "2 open t=blocked u=blocked");
+    session.run("SELECT fencing.open_epoch('test'); SELECT fencing.install_local('t')");
+    let mut blocked = copy("blocked");
+    assert_eq!(seen(&mut blocked), "2 open t=installed u=blocked");
+    assert_eq!(write(&mut blocked, "t", token), "LF006");
+    assert_eq!(blocked.code("SELECT fencing.install_local('u')"), "55000");
+    blocked.run("SELECT fencing.advance_epoch('restored')");
+    assert_eq!(seen(&mut blocked), "3 open");
+    let next = blocked.acquire("a", "y").granted();
+    assert_eq!((write(&mut blocked, "t", token), write(&mut blocked, "t", next)), ("LF005".into(), "00000".into()));
+    assert_eq!(seen(&mut session), "2 open t=installed u=blocked");
 }
