@@ -8,7 +8,7 @@
 use crate::admission::{self, MissingRule};
 use crate::error::{Code, Error};
 use crate::name;
-use crate::token::Token;
+use crate::token::{MAX_EPOCH, Token};
 
 /// What issues the tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -233,11 +233,10 @@ pub enum Installation {
 /// Whether an epoch may be installed. Newer than every one before, it always may. The same again changes
 /// nothing, so it opens nothing either: what was accepted in it may be forgotten (`LF006`).
 pub fn install(earlier: Option<Installed>, epoch: i64, identity: [u8; 16]) -> Result<Installation, Error> {
-    if epoch < 1 {
-        return Err(Error::new(Code::InvalidParameter, "argument \"epoch\" must be positive"));
+    if !(1..=MAX_EPOCH).contains(&epoch) {
+        return Err(Error::new(Code::InvalidParameter, format!("argument \"epoch\" must be from 1 to {MAX_EPOCH}"))
+            .detail("No token is of another epoch."));
     }
-    // Refuses what no token can have.
-    Token::new(epoch, 1)?;
     let Some(earlier) = earlier.filter(|earlier| epoch <= earlier.epoch) else { return Ok(Installation::New) };
     let lower = |detail: String| {
         Err(Error::new(Code::EpochMismatch, format!("cannot install epoch {epoch}"))

@@ -10,10 +10,10 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 #[cfg(feature = "pg15")]
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
-    Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, HeapTuple, IndexInfo,
-    IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult, LockTupleMode,
-    MemoryContext, MemoryContextCallback, Oid, Relation, ScanDirection, ScanKey, Snapshot, TM_FailureData, TM_Result,
-    TimestampTz, TransactionId, TupleDesc, XLogRecPtr,
+    Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, GenericXLogState,
+    HeapTuple, IndexInfo, IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult,
+    LockTupleMode, MemoryContext, MemoryContextCallback, Oid, Page, Relation, ScanDirection, ScanKey, Snapshot,
+    TM_FailureData, TM_Result, TimestampTz, TransactionId, TupleDesc, XLogRecPtr,
 };
 use std::ffi::c_void;
 
@@ -107,4 +107,7 @@ unsafe extern "C-unwind" {
     pub fn index_getnext_tid(scan: IndexScanDesc, direction: ScanDirection::Type) -> ItemPointer;
     pub fn index_endscan(scan: IndexScanDesc);
     pub fn UnlockReleaseBuffer(buffer: Buffer);
+    pub fn GenericXLogStart(relation: Relation) -> *mut GenericXLogState;
+    pub fn GenericXLogRegisterBuffer(state: *mut GenericXLogState, buffer: Buffer, flags: i32) -> Page;
+    pub fn GenericXLogFinish(state: *mut GenericXLogState) -> XLogRecPtr;
 }

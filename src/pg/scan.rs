@@ -20,6 +20,11 @@ pub struct Versions {
 }
 
 impl Versions {
+    /// Where the first of them is.
+    pub(super) fn first(&self) -> Place {
+        self.first
+    }
+
     fn begin_at(first: Place) -> Versions {
         Versions { first, last: first.at.ip_posid }
     }

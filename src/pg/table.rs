@@ -194,34 +194,6 @@ impl Table {
 
     /// Adds a row, of one value for each column. Gives where it is.
     pub fn insert(&self, row: &[Value]) -> Versions {
-        self.store(row, 0)
-    }
-
-    /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
-    /// back, as what was drawn from a sequence stays drawn. Whoever wants it to outlive a crash flushes.
-    ///
-    /// No error must come between the row and its index entries, since nothing would undo the row: its
-    /// key is a new one, and nobody is waited for any more.
-    pub fn insert_at_once(&self, row: &[Value]) {
-        self.lock_indexes();
-        self.store(row, pg_sys::HEAP_INSERT_FROZEN as i32);
-    }
-
-    /// Locks them as writing does, until the transaction ends.
-    fn lock_indexes(&self) {
-        // SAFETY: each index is closed again; the closure has no destructor.
-        let lock = || unsafe {
-            let list = raw::RelationGetIndexList(self.rel);
-            for i in 0..list.as_ref().map_or(0, |l| l.length) {
-                let index = (*(*list).elements.add(i as usize)).oid_value;
-                raw::index_close(raw::index_open(index, pg_sys::RowExclusiveLock as i32), pg_sys::NoLock as i32);
-            }
-        };
-        // SAFETY: as the closure says.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(lock) }
-    }
-
-    fn store(&self, row: &[Value], options: i32) -> Versions {
         debug_assert_eq!(row.len(), self.columns());
         let (mut values, mut nulls) = EMPTY;
         for (column, value) in row.iter().enumerate() {
@@ -231,7 +203,7 @@ impl Table {
         // SAFETY: the arrays have room for every column; the relation is open for writing.
         let store = || unsafe {
             let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            raw::heap_insert(self.rel, tuple, command, options, std::ptr::null_mut());
+            raw::heap_insert(self.rel, tuple, command, 0, std::ptr::null_mut());
             self.index(tuple, &values, &nulls);
             self.stored_at((*tuple).t_self)
         };
@@ -239,6 +211,31 @@ impl Table {
         let versions = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
         xact::next_command();
         versions
+    }
+
+    /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
+    /// back, as what was drawn from a sequence stays drawn. Whoever wants it to outlive a crash flushes.
+    /// So short a row that nothing of it is stored elsewhere.
+    ///
+    /// It begins as any other, which an error or a crash takes away with its index entries; it becomes one
+    /// of the past last of all, in one step.
+    pub fn insert_at_once(&self, row: &[Value]) {
+        let place = self.insert(row).first();
+        // SAFETY: a row was stored there by the last command. The page is changed under its lock; the
+        // closure holds no destructor.
+        let freeze = || unsafe {
+            let buffer = raw::ReadBuffer(self.rel, place.block());
+            raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            let change = raw::GenericXLogStart(self.rel);
+            let page = raw::GenericXLogRegisterBuffer(change, buffer, 0);
+            let header: pg_sys::HeapTupleHeader =
+                pg_sys::PageGetItem(page, pg_sys::PageGetItemId(page, place.at.ip_posid)).cast();
+            (*header).t_infomask |= pg_sys::HEAP_XMIN_FROZEN as u16;
+            raw::GenericXLogFinish(change);
+            raw::UnlockReleaseBuffer(buffer);
+        };
+        // SAFETY: as the closure says.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(freeze) }
     }
 
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:

@@ -72,6 +72,14 @@ fn a_burned_number_outlives_a_crash() {
         session = worker(&cluster, "postgres");
     }
     assert!(session.acquire("new", "x").granted() > past.current + (1 << 29));
+    // To PostgreSQL such evidence is a row like any other.
+    let mut admin = cluster.connect();
+    admin.run("CREATE EXTENSION amcheck");
+    admin.run("VACUUM (FREEZE) fencing.event");
+    assert_eq!(admin.get::<i64>("SELECT count(*) FROM verify_heapam('fencing.event')"), 0);
+    for index in ["event_pkey", "event_kind_idx"] {
+        admin.run(&format!("SELECT bt_index_check('fencing.{index}', heapallindexed => true)"));
+    }
 }
 
 /// On a standby nothing is said of lineage; what reads goes on reading. Promoted, the same sessions know.
