@@ -233,9 +233,13 @@ pub enum Installation {
 /// Whether an epoch may be installed. Newer than every one before, it always may. The same again changes
 /// nothing, so it opens nothing either: what was accepted in it may be forgotten (`LF006`).
 pub fn install(earlier: Option<Installed>, epoch: i64, identity: [u8; 16]) -> Result<Installation, Error> {
-    if !(1..=MAX_EPOCH).contains(&epoch) {
-        return Err(Error::new(Code::InvalidParameter, format!("argument \"epoch\" must be from 1 to {MAX_EPOCH}"))
-            .detail("No token is of another epoch."));
+    if epoch < 1 {
+        return Err(Error::new(Code::InvalidParameter, "argument \"epoch\" must be positive"));
+    }
+    if epoch > MAX_EPOCH {
+        return Err(Error::new(Code::TermsExhausted, format!("epoch {epoch} is out of range"))
+            .detail(format!("The highest epoch of a token is {MAX_EPOCH}."))
+            .hint("Install a lower number. Where none is left, register the coordinator under another name."));
     }
     let Some(earlier) = earlier.filter(|earlier| epoch <= earlier.epoch) else { return Ok(Installation::New) };
     let lower = |detail: String| {
