@@ -21,7 +21,7 @@ use crate::pg::table::Written;
 use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
-use fencing_core::{Code, Error, name};
+use fencing_core::{Error, name};
 pub use revoke::naming;
 use std::rc::Rc;
 pub use waiting::patience;
@@ -91,9 +91,5 @@ fn named_lease(args: &Args, any_of: &[Privilege]) -> Result<(Rc<Namespace>, Leas
 
 /// For rows that only whoever holds the lease's locks writes: nobody can be faster.
 fn require_done(written: Written) -> Result<(), Error> {
-    match written {
-        Written::Done => Ok(()),
-        Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the lease is locked")
-            .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")),
-    }
+    written.required("a row of the lease is locked")
 }

@@ -19,7 +19,7 @@ use crate::transaction;
 use fencing_core::lease::{EndReason, Standing, standing};
 use fencing_core::name::Interval;
 use fencing_core::time::{Instant, trust_for};
-use fencing_core::{Code, Error, Token, name};
+use fencing_core::{Error, Token, name};
 
 /// A term with its lease, as they are now.
 pub struct Holding {
@@ -163,11 +163,7 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
     }
     let by = Some(role::outer_user());
     let end = term::End { reason: EndReason::Released, by, at: holding.now, observed_at: holding.now };
-    if term::close(&holding.term, &lease.record, Some(&end), None) != Written::Done {
-        return Err(Error::new(Code::LockNotAvailable, "the term's row is locked").hint(
-            "Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.",
-        ));
-    }
+    term::close(&holding.term, &lease.record, Some(&end), None).required("the term's row is locked")?;
     transaction::with(|t| t.fences.distrust(&holding.term.lease));
     transaction::distrust_verdicts();
     if let Some(namespace) = namespace {

@@ -12,15 +12,10 @@ use fencing_core::epoch::State as EpochState;
 use fencing_core::json;
 use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
 
-/// The running server.
-pub fn actual() -> Lineage {
-    server::lineage()
-}
-
 /// Why the coordinator is closed (`LF006`), for a DETAIL.
 pub fn why_closed() -> String {
     let Some(recorded) = epoch::latest() else { return "No epoch was ever opened.".to_owned() };
-    let actual = actual();
+    let actual = server::lineage();
     let differences = differences(&recorded.lineage, &actual);
     if !differences.is_empty() {
         let what = describe(&differences, &recorded.lineage, &actual);
@@ -41,12 +36,9 @@ pub fn why_closed() -> String {
 pub fn lineage(_: &Args) -> Result<Answer<'static>, fencing_core::Error> {
     xact::require_primary(c"fencing.lineage()");
     extension::catch_up();
-    let (recorded, actual) = (epoch::latest(), actual());
+    let (recorded, actual) = (epoch::latest(), server::lineage());
     let findings = findings(recorded.as_ref(), &actual);
-    let json = |parts: &[(&str, String)]| {
-        let parts: Vec<_> = parts.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Value::Raw(text::jsonb_of(&json::object(&parts)))
-    };
+    let json = |parts: &[(&str, String)]| Value::Raw(text::jsonb_of(&object(parts)));
     let of_epoch = |recorded: &Recorded| {
         let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
         parts.extend(recorded.lineage.parts());
@@ -57,6 +49,11 @@ pub fn lineage(_: &Args) -> Result<Answer<'static>, fencing_core::Error> {
         json(&actual.parts()),
         Value::Raw(text::datum_of_str(&verdict(&findings))),
     ]))
+}
+
+/// Parts of a lineage as JSON.
+pub fn object(parts: &[(&str, String)]) -> String {
+    json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
 fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {

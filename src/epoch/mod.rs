@@ -78,7 +78,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         opened_at: now,
         reason,
         opened_by: role::outer_user(),
-        lineage: &lineage::actual(),
+        lineage: &server::lineage(),
     });
     clean_start::note();
     transaction::with(|t| t.durable = true);

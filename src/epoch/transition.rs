@@ -25,7 +25,7 @@ pub fn begin(args: &Args) -> Result<Answer<'static>, Error> {
     require_authority("begin an epoch transition")?;
     gate::shut()?;
     let epoch = epoch::latest().ok_or_else(no_epoch)?;
-    let here = lineage::actual();
+    let here = server::lineage();
     if !epoch.is_closing_on(&here) {
         stop(&epoch, &here, &reason)?;
     }
@@ -50,7 +50,7 @@ pub fn open(args: &Args) -> Result<Answer<'static>, Error> {
     require_authority("open an epoch")?;
     gate::shut()?;
     let epoch = epoch::latest().ok_or_else(no_epoch)?;
-    let here = lineage::actual();
+    let here = server::lineage();
     if !epoch.is_closing_on(&here) {
         return Err(not_begun(&epoch));
     }
@@ -72,7 +72,7 @@ pub fn advance(args: &Args) -> Result<Answer<'static>, Error> {
         return Ok(Answer::One(Value::BigInt(epoch::last().unwrap_or_default())));
     }
     let mut epoch = epoch::latest().ok_or_else(no_epoch)?;
-    let here = lineage::actual();
+    let here = server::lineage();
     if !epoch.is_closing_on(&here) {
         stop(&epoch, &here, &order.reason)?;
         epoch = epoch::latest().ok_or_else(no_epoch)?;
@@ -111,11 +111,7 @@ fn stop(epoch: &Recorded, here: &Lineage, reason: &str) -> Result<(), Error> {
 
 /// The last state of the epoch, as evidence.
 fn preserve(epoch: &Recorded, here: &Lineage, reason: &str) {
-    let lineage = |lineage: &Lineage| {
-        let parts = lineage.parts();
-        json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
-    };
-    let (recorded, actual) = (lineage(&epoch.lineage), lineage(here));
+    let (recorded, actual) = (lineage::object(&epoch.lineage.parts()), lineage::object(&here.parts()));
     let highest = term::highest().map_or_else(String::new, |(token, _)| token.to_bigint().to_string());
     let last = sequence::last_drawn(extension::oids().term_seq).to_string();
     let held = lease::count_held(epoch.epoch).to_string();
@@ -177,11 +173,7 @@ fn move_sequence_on(now: Instant) {
 
 /// For rows that only whoever has shut the gate writes.
 pub fn done(written: Written) -> Result<(), Error> {
-    match written {
-        Written::Done => Ok(()),
-        Written::Busy | Written::Changed => Err(Error::new(Code::LockNotAvailable, "a row of the epoch is locked")
-            .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")),
-    }
+    written.required("a row of the epoch is locked")
 }
 
 /// 25006 on a standby, and in a transaction that began on one.

@@ -275,8 +275,6 @@ pub(super) fn pid_of(vxid: &pg_sys::VirtualTransactionId) -> Option<i32> {
     (running == Some(vxid.localTransactionId)).then(|| unsafe { (*proc).pid })
 }
 
-const GATE_SHARED: LOCKMODE = pg_sys::RowShareLock as LOCKMODE;
-
 /// Passes the gate: waits out an epoch transition, and keeps the next one out until this
 /// transaction ends. Brings word of every change that was committed before.
 pub fn enter_gate() {
@@ -293,26 +291,24 @@ pub fn enter_gate() {
 
 /// Passes the gate if nobody holds it shut.
 pub fn try_enter_gate() -> bool {
-    let relation = gate_relation();
-    // SAFETY: as `enter_gate`.
-    owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, GATE_SHARED) })
+    try_gate(Mode::Reference)
 }
 
 /// Whether leases' rows may be written at once: nobody has shut the gate, or waits to. Nobody will then
-/// until this transaction ends.
+/// until this transaction ends. It is the lock that writing a row takes anyway.
 pub fn try_write_leases() -> bool {
+    super::mutant::without("renew_gate") || try_gate(Mode::Intent)
+}
+
+fn try_gate(mode: Mode) -> bool {
     let relation = gate_relation();
-    let mode = Mode::Intent.lockmode();
-    // SAFETY: as `enter_gate`; the lock that writing a row takes anyway.
-    super::mutant::without("renew_gate")
-        || owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode) })
+    // SAFETY: as `enter_gate`; brings word of changes as that does.
+    owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode.lockmode()) })
 }
 
 /// Undoes one `try_enter_gate`.
 pub fn leave_gate() {
-    let relation = gate_relation();
-    // SAFETY: as `enter_gate`; the caller holds it.
-    owned_by_transaction(|| unsafe { pg_sys::UnlockRelationOid(relation, GATE_SHARED) });
+    Tag::gate().unlock(Mode::Reference);
 }
 
 fn gate_relation() -> Oid {

@@ -8,6 +8,7 @@ use super::snapshot::Latest;
 use super::value::Value;
 use super::{raw, text, xact};
 use fencing_core::name::Interval;
+use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -84,6 +85,20 @@ pub enum Written {
     Busy,
     /// The row has changed since it was read.
     Changed,
+}
+
+impl Written {
+    /// For rows that others write under a lock which is held. 55P03 where it isn't done all the same;
+    /// `message` says what is locked.
+    pub fn required(self, message: &str) -> Result<(), Error> {
+        if self == Written::Done { Ok(()) } else { Err(locked_by_hand(message)) }
+    }
+}
+
+/// 55P03, of a row that only somebody's own statements can have locked.
+pub fn locked_by_hand(message: impl Into<String>) -> Error {
+    Error::new(Code::LockNotAvailable, message)
+        .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")
 }
 
 impl Row {

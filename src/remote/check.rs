@@ -2,15 +2,15 @@
 //! is what makes the verdict hold until commit: the coordinator's lock, the fence's, and only then the
 //! read that decides.
 
-use super::hold::{Patience, hold};
+use super::hold::{Patience, Seen, hold};
 use crate::guard::Strictness;
 use crate::pg::{extension, mutant};
 use crate::store::coordinator::{self, Coordinator};
-use crate::store::remote_fence::{self, RemoteId};
+use crate::store::remote_fence::RemoteId;
 use crate::transaction::{self, presentation, remote};
+use fencing_core::Error;
 use fencing_core::admission::MissingRule;
-use fencing_core::remote::{self as rules, Presented, Rejection, Source, Verdict, claim, compare, stale};
-use fencing_core::{Error, Token};
+use fencing_core::remote::{self as rules, Presented, Rejection, Source, Verdict, claim};
 use std::rc::Rc;
 
 /// What is to be checked.
@@ -62,8 +62,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let source = coordinator.source();
     let subject = Subject::new(coordinator, lease);
     let verdict = if transaction::with(|t| t.stale.is_presented()) {
-        let (stored, floor) = look(&subject.lease);
-        Verdict::Rejected(stale(source, stored, floor))
+        Verdict::Rejected(Seen::look(&subject.lease).stale(source))
     } else {
         let presented = presented(&subject.lease, question.inline);
         decide(&subject.lease, source, presented, question.on_missing, enforce.then_some(Patience::Endless))?
@@ -114,18 +113,9 @@ pub fn decide(
     }
     let held = match enforce {
         Some(patience) => hold(lease, token, patience)?,
-        None => {
-            let (stored, floor) = look(lease);
-            compare(token, stored, floor).map(drop)
-        }
+        None => Seen::look(lease).compare(token).map(drop),
     };
     Ok(held.map_or_else(Verdict::Rejected, |()| Verdict::Accepted(token)))
-}
-
-/// What is stored of a lease, and what stands for it where nothing is.
-fn look(lease: &RemoteId) -> (Option<Token>, Option<Token>) {
-    let stored = remote_fence::read(lease).map(|fence| fence.token);
-    (stored, if stored.is_none() { remote_fence::floor(lease) } else { None })
 }
 
 /// What the transaction presents, seen from this lease: by its name, or inline. A token itself doesn't

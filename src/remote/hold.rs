@@ -6,13 +6,13 @@
 
 use crate::coordinator::naming;
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::table::Written;
+use crate::pg::table::{self, Written};
 use crate::pg::wait::{Deadline, DeadlockWatch, Waited, lock_until};
 use crate::pg::{clock, mutant, snapshot, xact};
 use crate::store::remote_fence::{self, Fence, RemoteId};
 use crate::transaction;
 use crate::transaction::remote::{self, Held};
-use fencing_core::remote::{Hold, Rejection, compare};
+use fencing_core::remote::{Hold, Rejection, Source, compare, stale};
 use fencing_core::time::{Instant, SECOND, Span};
 use fencing_core::{Code, Error, Token};
 
@@ -38,7 +38,7 @@ pub fn hold(lease: &RemoteId, token: Token, patience: Patience) -> Result<Result
             Err(why) => return Ok(Err(why)),
         };
         let many = transaction::with(|t| t.remote.holds_many()) && !mutant::without("remote_rows");
-        let mode = if planned == Hold::Advance || many { Mode::Exclusive } else { Mode::Shared };
+        let mode = mode_of(planned, many);
         let lock = lease.lock();
         if !mutant::without("remote_lock") {
             acquire(lease, &lock, mode, patience)?;
@@ -64,6 +64,11 @@ pub fn hold(lease: &RemoteId, token: Token, patience: Patience) -> Result<Result
         }
         pgrx::check_for_interrupts!();
     }
+}
+
+/// How the lock is to be held; a fence that is held by its row is written either way.
+fn mode_of(hold: Hold, by_row: bool) -> Mode {
+    if hold == Hold::Advance || by_row { Mode::Exclusive } else { Mode::Shared }
 }
 
 /// What is found under the lock.
@@ -95,10 +100,7 @@ fn under_lock(lease: &RemoteId, token: Token, mode: Mode, many: bool) -> Result<
         Err(_) if mutant::without("remote_compare") => Hold::Share,
         Err(why) => return Ok(Found::Rejected(why)),
     };
-    if needed == Hold::Advance && mode != Mode::Exclusive {
-        return Ok(Found::Other);
-    }
-    if needed == Hold::Share && mode == Mode::Exclusive && !many {
+    if mode_of(needed, many) != mode {
         return Ok(Found::Other);
     }
     if !seen.takeover_visible() {
@@ -124,21 +126,31 @@ fn under_lock(lease: &RemoteId, token: Token, mode: Mode, many: bool) -> Result<
 }
 
 /// A fence as it is, and what stands for it if there is none.
-struct Seen {
+pub(super) struct Seen {
     fence: Option<Fence>,
     floor: Option<Token>,
 }
 
 impl Seen {
     /// The floor last: it is raised together with the removal of the fences that it stands for.
-    fn look(lease: &RemoteId) -> Seen {
+    pub(super) fn look(lease: &RemoteId) -> Seen {
         let fence = remote_fence::read(lease);
         let floor = if fence.is_none() { remote_fence::floor(lease) } else { None };
         Seen { fence, floor: floor.filter(|_| !mutant::without("remote_floor")) }
     }
 
-    fn compare(&self, token: Token) -> Result<Hold, Rejection> {
-        compare(token, self.fence.as_ref().map(|fence| fence.token), self.floor)
+    fn stored(&self) -> Option<Token> {
+        self.fence.as_ref().map(|fence| fence.token)
+    }
+
+    /// Compares a token with it.
+    pub(super) fn compare(&self, token: Token) -> Result<Hold, Rejection> {
+        compare(token, self.stored(), self.floor)
+    }
+
+    /// What a stale holder would be told.
+    pub(super) fn stale(&self, source: Source) -> Rejection {
+        stale(source, self.stored(), self.floor)
     }
 
     /// Whether what a transaction with one snapshot has read includes what was written before the last
@@ -190,6 +202,5 @@ fn release(lock: &Tag, mode: Mode) {
 fn locked_by_hand(lease: &RemoteId) -> Error {
     let message =
         format!("the fence of lease \"{}\" of coordinator \"{}\" is locked", lease.describe(), lease.coordinator);
-    Error::new(Code::LockNotAvailable, message)
-        .hint("Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.")
+    table::locked_by_hand(message)
 }

@@ -3,7 +3,7 @@
 use crate::coordinator::{naming, patience};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::table::Written;
+use crate::pg::table::{Written, locked_by_hand};
 use crate::pg::value::Value;
 use crate::pg::wait::{ClientWatch, DeadlockWatch, Waited, lock_until};
 use crate::pg::{catalog, extension, mutant, relation, text, xact};
@@ -105,9 +105,7 @@ pub fn drop_coordinator(args: &Args) -> Result<Answer<'static>, Error> {
         }
     });
     if in_use {
-        return Err(Error::new(Code::LockNotAvailable, format!("a fence of coordinator \"{name}\" is locked")).hint(
-            "Somebody has locked rows of the extension's tables by hand. Try again once that transaction has ended.",
-        ));
+        return Err(locked_by_hand(format!("a fence of coordinator \"{name}\" is locked")));
     }
     remote_fence::forget_floors(&name);
     coordinator::remove(&name)?;

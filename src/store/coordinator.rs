@@ -1,6 +1,7 @@
 //! `fencing.coordinator`: coordinators elsewhere, whose tokens guards of this database compare.
 
 use crate::epoch::unclean::{self, OnUncleanStart};
+use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
@@ -13,7 +14,7 @@ use fencing_core::time::Instant;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{Datum, Oid};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// A coordinator elsewhere.
@@ -99,16 +100,11 @@ fn closed_by_crash(epoch: &Epoch) -> bool {
         && clean_start::unclean_start().is_some_and(|start| start >= epoch.installed_at)
 }
 
-/// Coordinators in memory, as of one version of the configuration.
-#[derive(Default)]
-struct Cache {
-    version: u64,
-    by_name: HashMap<String, Rc<Coordinator>>,
-}
+/// Coordinators by name.
+type ByName = BTreeMap<String, Rc<Coordinator>>;
 
-thread_local! {
-    static CACHE: RefCell<Cache> = RefCell::default();
-}
+/// Those that were read, as of one version of the configuration.
+static CACHE: Backend<RefCell<(u64, ByName)>> = Backend::new(RefCell::new((0, ByName::new())));
 
 fn find(table: &Table, name: &str) -> Option<Row> {
     table.find(oids().coordinator_pkey, &[(1, Key::Text(name.as_bytes()))], Read::Latest(&Latest::take()))
@@ -164,18 +160,18 @@ pub fn any(name: &str) -> Option<Rc<Coordinator>> {
     // Known objects first: finding them anew may itself move the version on.
     let _ = oids();
     let version = extension::configuration_version();
-    let cached = CACHE.with_borrow(|cache| cache.by_name.get(name).filter(|_| cache.version == version).cloned());
+    let cached = CACHE.with_borrow(|(at, known)| known.get(name).filter(|_| *at == version).cloned());
     cached.or_else(|| {
         let found = find(&Table::open(oids().coordinator, Access::Read), name)?;
         let coordinator = Rc::new(from_row(&found));
         if server::in_recovery() {
             return Some(coordinator);
         }
-        CACHE.with_borrow_mut(|cache| {
-            if cache.version != version {
-                *cache = Cache { version, ..Cache::default() };
+        CACHE.with_borrow_mut(|(at, known)| {
+            if *at != version {
+                (*at, *known) = (version, ByName::new());
             }
-            cache.by_name.insert(name.to_owned(), coordinator.clone());
+            known.insert(name.to_owned(), coordinator.clone());
         });
         Some(coordinator)
     })

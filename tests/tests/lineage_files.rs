@@ -3,7 +3,7 @@
 
 use fencing_tests::cluster::run;
 use fencing_tests::copies::{of_files, overwrite, put_back, save, snapshot};
-use fencing_tests::past::{original, verdict, worker};
+use fencing_tests::past::{Past, original, verdict, worker};
 use fencing_tests::{Cluster, Sql, Stop};
 
 /// More than a sequence can lose without being seen to.
@@ -95,10 +95,9 @@ fn snapshot_of_a_running_server_under_the_strict_setting() {
     assert_eq!(verdict(&mut cluster.connect()), ["same"]);
 }
 
-/// Files of a server that was stopped, put back into the same files: nothing tells, until a client comes
-/// with a token that was never drawn here.
-#[test]
-fn without_a_trace_until_a_token_comes_from_the_future() {
+/// A server whose files of an earlier day, when it was stopped, were put back into the same files; and what
+/// it did in between.
+fn overwritten() -> (Cluster, Past) {
     let (mut cluster, mut past) = original(&[]);
     cluster.stop(Stop::Fast);
     let saved = save(&cluster);
@@ -107,6 +106,14 @@ fn without_a_trace_until_a_token_comes_from_the_future() {
     cluster.stop(Stop::Fast);
     overwrite(&mut cluster, &saved);
     cluster.start();
+    (cluster, past)
+}
+
+/// Files of a server that was stopped, put back into the same files: nothing tells, until a client comes
+/// with a token that was never drawn here.
+#[test]
+fn without_a_trace_until_a_token_comes_from_the_future() {
+    let (cluster, past) = overwritten();
     assert_eq!(verdict(&mut cluster.connect()), ["same"], "it does leave a trace");
     let highest = *past.lost.iter().max().unwrap();
     let mut session = worker(&cluster, "postgres");
@@ -125,14 +132,7 @@ fn without_a_trace_until_a_token_comes_from_the_future() {
 /// The runbook's way: an epoch is opened before anybody is let in.
 #[test]
 fn without_a_trace_and_opened_at_once() {
-    let (mut cluster, mut past) = original(&[]);
-    cluster.stop(Stop::Fast);
-    let saved = save(&cluster);
-    cluster.start();
-    past.goes_on(&cluster);
-    cluster.stop(Stop::Fast);
-    overwrite(&mut cluster, &saved);
-    cluster.start();
+    let (cluster, past) = overwritten();
     past.is_opened_again(&cluster, "postgres");
 }
 
