@@ -351,8 +351,8 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     // What may have been issued before is not issued again.
     let Some((token, lsn)) = issue::draw(open)? else { return Ok(Attempt::Closed) };
     let record = current.as_ref().map(|lease| lease.record.token);
-    let fence = fence::read_locked(&request.lease).map(|fence| fence.token);
-    if record.max(fence) >= Some(token) && !mutant::without("fence_ahead") {
+    let fence = fence::Locked::read(&request.lease);
+    if record.max(fence.token()) >= Some(token) && !mutant::without("fence_ahead") {
         return Ok(Attempt::Closed);
     }
     let expires_at = now + request.ttl;
@@ -372,9 +372,8 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         Written::Busy | Written::Changed => return Ok(Attempt::Again),
     }
     let command = xact::writing_command();
-    let (advanced, previous) = fence::advance(&request.lease, token, xid);
-    require_done(advanced)?;
-    match (&current, previous) {
+    require_done(fence.advance(&request.lease, token, xid))?;
+    match (&current, fence.token()) {
         (Some(previous), _) => close_previous(previous, token, now)?,
         // Its row was removed; the term was closed then.
         (None, Some(previous)) => supersede(previous, token)?,

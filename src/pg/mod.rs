@@ -2,6 +2,7 @@
 //! the guard's hot path); everything above is ordinary Rust.
 
 pub mod backend;
+pub mod btree;
 pub mod catalog;
 pub mod clock;
 pub mod ddl;

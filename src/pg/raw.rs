@@ -106,6 +106,12 @@ unsafe extern "C-unwind" {
     pub fn index_rescan(scan: IndexScanDesc, keys: ScanKey, count: i32, by: ScanKey, by_count: i32);
     pub fn index_getnext_tid(scan: IndexScanDesc, direction: ScanDirection::Type) -> ItemPointer;
     pub fn index_endscan(scan: IndexScanDesc);
+    pub fn _bt_get_endpoint(
+        index: Relation,
+        level: u32,
+        rightmost: bool,
+        #[cfg(any(feature = "pg15", feature = "pg16"))] snapshot: Snapshot,
+    ) -> Buffer;
     pub fn UnlockReleaseBuffer(buffer: Buffer);
     pub fn GenericXLogStart(relation: Relation) -> *mut GenericXLogState;
     pub fn GenericXLogRegisterBuffer(state: *mut GenericXLogState, buffer: Buffer, flags: i32) -> Page;

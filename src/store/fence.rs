@@ -37,23 +37,37 @@ pub fn read_latest(lease: &LeaseId) -> Option<Fence> {
     find(&Table::open(oids().fence, Access::Read), lease, Read::Latest(&Latest::take()))
 }
 
-/// Raises the fence to `token`, under its exclusive lock; gives what it was before.
-pub fn advance(lease: &LeaseId, to: Token, xid: u64) -> (Written, Option<Token>) {
-    let table = Table::open(oids().fence, Access::Write);
-    match find(&table, lease, Read::Locked) {
-        Some(fence) => {
-            debug_assert!(fence.token < to);
-            let written = table.update(&fence.row, &[(3, Value::BigInt(to.to_bigint())), (4, Value::Xid8(xid))]);
-            (written, Some(fence.token))
-        }
-        None => {
-            table.insert(&[
-                Value::Int(lease.namespace),
-                Value::Text(&lease.key),
-                Value::BigInt(to.to_bigint()),
-                Value::Xid8(xid),
-            ]);
-            (Written::Done, None)
+/// A fence under its exclusive lock, to be raised.
+pub struct Locked {
+    table: Table,
+    fence: Option<Fence>,
+}
+
+impl Locked {
+    /// As [`read_locked`].
+    pub fn read(lease: &LeaseId) -> Locked {
+        let table = Table::open(oids().fence, Access::Write);
+        let fence = find(&table, lease, Read::Locked);
+        Locked { table, fence }
+    }
+
+    /// Its highest accepted token so far.
+    pub fn token(&self) -> Option<Token> {
+        self.fence.as_ref().map(|fence| fence.token)
+    }
+
+    /// Raises it to `token`.
+    pub fn advance(&self, lease: &LeaseId, to: Token, xid: u64) -> Written {
+        let (token, xid) = (Value::BigInt(to.to_bigint()), Value::Xid8(xid));
+        match &self.fence {
+            Some(fence) => {
+                debug_assert!(fence.token < to);
+                self.table.update(&fence.row, &[(3, token), (4, xid)])
+            }
+            None => {
+                self.table.insert(&[Value::Int(lease.namespace), Value::Text(&lease.key), token, xid]);
+                Written::Done
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::places::Places;
 use super::{LeaseId, token};
 use crate::pg::backend::Backend;
+use crate::pg::btree;
 use crate::pg::extension::oids;
 use crate::pg::memory;
 use crate::pg::snapshot::Latest;
@@ -115,6 +116,10 @@ pub fn is_ended_by_me(token: Token) -> bool {
 /// record one.
 pub fn any_above(token: i64, then: &Latest) -> bool {
     let table = Table::open(oids().term, Access::Write);
+    // An entry is there before its row can be committed, and usually none is above.
+    if btree::highest(oids().term_pkey).is_some_and(|highest| highest <= token) {
+        return false;
+    }
     let above = token.checked_add(1).map(Key::AtLeast);
     above.is_some_and(|above| table.find(oids().term_pkey, &[(1, above)], Read::Latest(then)).is_some())
 }
