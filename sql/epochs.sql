@@ -6,9 +6,9 @@ COMMENT ON FUNCTION fencing.advance_epoch(text, boolean, boolean) IS
     'Opens the next epoch, in one transaction, and gives its number: what a failover hook or a runbook calls after a restore, a promotion or a copy. Every older term is void. Waits for open writers and acquires, within fencing.max_wait (55P03 names them). carry_unresolved: although effects are unresolved (else LF010); force: although the clock has leapt by more than a year since the last epoch and its last grant (else 22008). Called again, it opens another one. Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.begin_epoch_transition(reason text)
-    RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_begin_epoch_transition';
+    RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_begin_epoch_transition';
 COMMENT ON FUNCTION fencing.begin_epoch_transition(text) IS
-    'Stops admitting: from its commit on nothing is acquired, and guarded writes are LF007, until the next epoch is open. Waits for open writers and acquires, within fencing.max_wait (55P03 names them); records the last state as an event. Gives the number of the epoch that closes, also when repeated. Durable. For superusers and fencing.epoch_authority';
+    'Stops admitting: from its commit on nothing is acquired, and guarded writes are LF007, until the next epoch is open. Waits for open writers and acquires, within fencing.max_wait (55P03 names them); records the last state as an event. Repeated, it does nothing more. Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.unresolved(
     OUT destination text, OUT intent text, OUT effect_id bigint, OUT status text, OUT since timestamptz, OUT detail jsonb)
@@ -21,42 +21,38 @@ CREATE FUNCTION fencing.open_epoch(reason text, carry_unresolved boolean DEFAULT
 COMMENT ON FUNCTION fencing.open_epoch(text, boolean, boolean) IS
     'Opens the next epoch, once begin_epoch_transition has closed the last one (else 55000), and gives its number. Every older term is void. Leases are granted again; every guarded table stays blocked (LF007) until it is installed, proved and resumed. carry_unresolved: although effects are unresolved (else LF010); force: although the clock has leapt by more than a year since the last epoch and its last grant (else 22008). Durable. For superusers and fencing.epoch_authority';
 
-CREATE FUNCTION fencing.install_local(relation regclass)
+CREATE FUNCTION fencing.install_local(destination regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_install_local';
 COMMENT ON FUNCTION fencing.install_local(regclass) IS
     'The first step of three that unblock a guarded table after open_epoch: makes sure that every trigger of its guard is there and fires (else 55000), on its partitions and children as well. Where it is done already, or the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
 
-CREATE FUNCTION fencing.note_proof(relation regclass, proved boolean)
+CREATE FUNCTION fencing.note_proof(destination regclass, proved boolean)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_note_proof';
 COMMENT ON FUNCTION fencing.note_proof(regclass, boolean) IS
-    'Internal: before the proof of fencing.prove_epoch (55000 out of order), and after it, where it succeeded. For superusers and fencing.epoch_authority';
+    'Internal: before the proof of fencing.prove_epoch (55000 out of order), and after it (55000 where the guard of one of the tables has not rejected the epoch before in this transaction). For superusers and fencing.epoch_authority';
 
-CREATE FUNCTION fencing.prove_installed(target regclass)
-    RETURNS TABLE (relation regclass, verdict text, detail text)
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
+CREATE FUNCTION fencing.prove_epoch(destination regclass)
+    RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-    proved pg_catalog.bool := true;
+    failed pg_catalog.text;
 BEGIN
-    PERFORM fencing.note_proof(target, false);
-    FOR relation, verdict, detail IN
-        SELECT p.relation, p.verdict, p.detail FROM fencing.prove_tables(target, true) AS p
-    LOOP
-        proved := proved AND verdict OPERATOR(pg_catalog.=) 'rejected';
-        RETURN NEXT;
-    END LOOP;
-    PERFORM fencing.note_proof(target, proved);
+    PERFORM fencing.note_proof(destination, false);
+    SELECT pg_catalog.string_agg(pg_catalog.format('%s: %s: %s', p.relation, p.verdict, p.detail), E'\n') INTO failed
+      FROM fencing.prove_tables(destination, true) AS p
+     WHERE p.verdict OPERATOR(pg_catalog.<>) 'rejected';
+    IF failed IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = pg_catalog.format('table %s is not proved', destination),
+            DETAIL = failed,
+            HINT = 'A write under a token of the epoch before was to be rejected everywhere. SELECT * FROM fencing.enforcement_gaps() says what is open, and what mends it.';
+    END IF;
+    PERFORM fencing.note_proof(destination, true);
 END
 $$;
-COMMENT ON FUNCTION fencing.prove_installed(regclass) IS 'Internal: does the work of fencing.prove_epoch';
-
-CREATE FUNCTION fencing.prove_epoch(
-    relation regclass, OUT relation regclass, OUT verdict text, OUT detail text)
-    RETURNS SETOF record LANGUAGE sql VOLATILE PARALLEL UNSAFE AS
-    'SELECT p.relation, p.verdict, p.detail FROM fencing.prove_installed($1) AS p';
 COMMENT ON FUNCTION fencing.prove_epoch(regclass) IS
-    'The second step, after install_local (else 55000): fires a write under a token of the epoch before at the table and at each of its partitions and children, and rolls it back. rejected (with LF005), accepted or inconclusive; unless all are rejected, the table stays where it is. The table''s own triggers run along, as the caller. Durable. For superusers, and for members of fencing.epoch_authority that own the table';
+    'The second step, after install_local (else 55000): fires a write under a token of the epoch before at the table and at each of its partitions and children, and rolls it back. Unless all of them are rejected (LF005) it fails (55000, with what became of each), and the table stays where it is. The table''s own triggers run along, as the caller. Durable. For superusers, and for members of fencing.epoch_authority that own the table';
 
-CREATE FUNCTION fencing.resume(relation regclass)
+CREATE FUNCTION fencing.resume(destination regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_resume';
 COMMENT ON FUNCTION fencing.resume(regclass) IS
     'The last step, after prove_epoch (else 55000): from its commit on the table is written to, under tokens of the new epoch. Where the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';

@@ -98,7 +98,6 @@ GRANT EXECUTE ON FUNCTION
     fencing.open_epoch(text, boolean, boolean),
     fencing.install_local(regclass),
     fencing.note_proof(regclass, boolean),
-    fencing.prove_installed(regclass),
     fencing.prove_epoch(regclass),
     fencing.resume(regclass)
 TO PUBLIC;

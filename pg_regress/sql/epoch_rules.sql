@@ -35,7 +35,7 @@ SELECT tried($$SELECT fencing.install_local('plain')$$), tried($$SELECT fencing.
 SELECT tried($$SELECT fencing.resume('pg_class')$$), tried($$SELECT fencing.resume(1)$$);
 -- A table that is not blocked: nothing is to be done.
 SELECT fencing.install_local('doc'), fencing.resume('doc');
-SELECT relation, verdict FROM fencing.prove_epoch('doc');
+SELECT fencing.prove_epoch('doc');
 SELECT kind FROM fencing.event WHERE kind LIKE 'epoch%' ORDER BY id;
 
 -- Where nothing may be written.
@@ -137,7 +137,30 @@ ROLLBACK;
 SELECT last_value FROM fencing.term_seq;
 SELECT fencing.acquire('jobs', 'c', 'x');
 \echo :LAST_ERROR_SQLSTATE
+-- Nothing is drawn that a rollback would give back.
+SET fencing.acquire_in_block = on;
+BEGIN;
+SELECT fencing.advance_epoch('undone') > 0;
+SELECT tried($$SELECT fencing.acquire('jobs', 'c', 'x')$$);
+ROLLBACK;
+RESET fencing.acquire_in_block;
 SELECT fencing.advance_epoch('exhausted') > 0;
+SELECT take('again', 'c');
+-- Where somebody has altered its end, that is told, and nothing else goes wrong.
+ALTER SEQUENCE fencing.term_seq MAXVALUE 1000 RESTART 1000;
+SELECT tried($$SELECT fencing.advance_epoch('x')$$);
+ALTER SEQUENCE fencing.term_seq MAXVALUE 549755813887 RESTART 549755813000;
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE fencing.term_seq MAXVALUE %s', (SELECT last_value + 10 FROM fencing.term_seq)); END $$;
+SELECT fencing.advance_epoch('x') > 0;
+SELECT take('within', 'd');
+DO $$ BEGIN EXECUTE format('ALTER SEQUENCE fencing.term_seq MAXVALUE %s', (SELECT last_value + 1 FROM fencing.term_seq)); END $$;
+SELECT status FROM fencing.renew(token('within') + 2);
+SET fencing.acquire_in_block = on;
+SELECT tried($$SELECT fencing.acquire('jobs', 'e', 'x')$$);
+RESET fencing.acquire_in_block;
+ALTER SEQUENCE fencing.term_seq MAXVALUE 549755813887;
+SELECT take('beyond', 'e');
+SELECT token('beyond') - token('within');
 -- No epoch follows the last one.
 INSERT INTO fencing.epoch SELECT 16777215, gen_random_uuid(), opened_at, 'restored', opened_by, system_identifier, timeline, database, fingerprint, lsn, 'open', after_seq FROM fencing.epoch ORDER BY epoch DESC LIMIT 1;
 \c

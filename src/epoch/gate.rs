@@ -1,6 +1,7 @@
 //! The gate, shut: nobody writes under a token or acquires, renews or releases a lease until this
 //! transaction ends, and nobody who did is still open.
 
+use super::issue;
 use crate::coordinator::patience;
 use crate::pg::holder::At;
 use crate::pg::lock::{Mode, Tag};
@@ -18,24 +19,41 @@ pub fn shut() -> Result<(), Error> {
             .hint("Run it by itself, in autocommit mode."));
     }
     if !mutant::without("gate_shut") {
-        let _client = ClientWatch::begin();
-        // A healthy writer is never the one to pay for a deadlock.
-        let _deadlock = DeadlockWatch::begin();
-        let gate = Tag::gate();
-        if lock_until(&gate, Mode::Exclusive, patience()) != Waited::Locked {
-            return Err(in_the_way(&gate));
-        }
+        let busy = || {
+            Error::new(Code::LockNotAvailable, "open transactions are in the way of the epoch").hint(
+                "They have written under a fencing token, or are changing a lease. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
+            )
+        };
+        take(&Tag::gate(), Mode::Exclusive, busy)?;
     }
-    extension::catch_up();
-    transaction::with(|t| {
-        t.durable = !mutant::without("epoch_durable");
-        t.epoch_step = true;
-    });
-    Ok(())
+    begin_step();
+    // Nobody is kept out by the gate any longer than that.
+    issue::hold_sequence()
 }
 
-fn in_the_way(gate: &Tag) -> Error {
-    let places: Vec<_> = gate.held_against(Mode::Exclusive).iter().map(crate::pg::holder::Holder::at).collect();
+/// Whoever changes an epoch goes on knowing every change before, and never loses its own: durable, and not
+/// to be prepared.
+pub fn begin_step() {
+    extension::catch_up();
+    transaction::with(|t| {
+        t.durable |= !mutant::without("epoch_durable");
+        t.epoch_step |= !mutant::without("epoch_prepared");
+    });
+}
+
+/// Takes a lock until the transaction ends, within bounds, or the error with the names of those in the way.
+/// A healthy writer is never the one to pay for a deadlock.
+pub fn take(lock: &Tag, mode: Mode, busy: impl FnOnce() -> Error) -> Result<(), Error> {
+    let _client = ClientWatch::begin();
+    let _deadlock = (!mutant::without("deadlock_watch")).then(DeadlockWatch::begin);
+    match lock_until(lock, mode, patience()) {
+        Waited::Locked => Ok(()),
+        Waited::TimedOut | Waited::Deadlock => Err(naming(busy(), lock, mode)),
+    }
+}
+
+fn naming(error: Error, lock: &Tag, mode: Mode) -> Error {
+    let places: Vec<_> = lock.held_against(mode).iter().map(crate::pg::holder::Holder::at).collect();
     let (activity, prepared) = (session::activity(), prepared::all());
     let mut who: Vec<String> = Vec::new();
     for at in &places {
@@ -57,8 +75,5 @@ fn in_the_way(gate: &Tag) -> Error {
     }
     who.sort_unstable();
     who.dedup();
-    let error = Error::new(Code::LockNotAvailable, "open transactions are in the way of the epoch").hint(
-        "They have written under a fencing token, or are changing a lease. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
-    );
     if who.is_empty() { error } else { error.detail(format!("In the way: {}.", who.join(", "))) }
 }

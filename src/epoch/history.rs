@@ -5,7 +5,7 @@
 
 use super::issue;
 use crate::pg::backend::{Backend, BackendCell};
-use crate::pg::{clock, extension, mutant, role, sequence, xact};
+use crate::pg::{clock, mutant, role, xact};
 use crate::store::LeaseId;
 use crate::store::epoch::{self, Recorded};
 use crate::store::event::{self, Event};
@@ -28,7 +28,7 @@ const ABOVE: &str = "It is above every token that was drawn: this database has l
 /// anybody else.
 pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> {
     let Some(Coordinator::Open(open)) = epoch::coordinator() else { return None };
-    let last = sequence::last_drawn_so_far(extension::oids().term_seq);
+    let last = issue::last_so_far().ok()?;
     let tokens = || values.iter().filter_map(|value| Token::from_bigint(*value));
     let of_this_epoch = tokens().filter(|token| token.epoch() == open && token.seq() > last).max();
     let Some(token) = of_this_epoch.or_else(|| tokens().filter(|token| token.epoch() > open).max()) else {
@@ -54,13 +54,13 @@ pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> 
 /// Records what a token tells; passes its number over, if it is to be `burned`.
 fn testify(token: Token, lease: Option<&LeaseId>, believed: bool, burned: bool, now: Instant) {
     let kind = if believed { LOST } else { UNKNOWN };
-    if burned && !mutant::without("burn") {
-        issue::exclusively(|last| {
-            if last < token.seq() {
-                issue::pass_over(token.seq());
-            }
-        });
-    } else if !is_due(kind, now) {
+    let burn = |last| {
+        if last < token.seq() {
+            issue::pass_over(token.seq());
+        }
+    };
+    let burned = burned && !mutant::without("burn") && issue::exclusively(burn).is_ok();
+    if !burned && !is_due(kind, now) {
         return;
     }
     event::record_at_once(&Event {

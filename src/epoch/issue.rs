@@ -1,17 +1,25 @@
 //! Issuing: the numbers of terms, drawn from the sequence so that none comes twice.
 
-use super::unclean;
+use super::{gate, unclean};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::snapshot::Latest;
 use crate::pg::{extension, mutant, sequence};
 use crate::store::term;
+use crate::transaction;
+use fencing_core::epoch::first_seq;
+use fencing_core::time::Instant;
 use fencing_core::token::{MAX_SEQ, SEQ_BITS};
 use fencing_core::{Code, Error, Token};
 
 /// Draws the next token of the open epoch, with the LSN up to which WAL must be flushed before anyone
 /// outside may learn of it. `None` where history was lost: the sequence stands below what was granted.
 pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
-    unclean::settle(open);
+    if transaction::with(|t| t.sequence_restarted) {
+        return Err(Error::new(Code::ActiveTransaction, "cannot acquire a lease in the transaction that began the sequence anew")
+            .detail("Rolled back, it would take back numbers that are known already.")
+            .hint("Commit the new epoch first."));
+    }
+    unclean::settle(open)?;
     // What is drawn after this may be committed before the look at the terms, which doesn't see it.
     let before = Latest::take();
     let drawn = locked(Mode::Shared, |last| {
@@ -22,28 +30,59 @@ pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
         // Somebody may have moved it back just now, or has given it a cache.
         Ok(Some((seq, lsn)).filter(|_| seq > last || mutant::without("drawn_behind")))
     });
-    match drawn? {
+    match drawn?? {
         Some((seq, lsn)) => Ok(Some((Token::new(open, seq)?, lsn))),
         None => Ok(None),
     }
 }
 
 /// Does something with the sequence, whose last number it is given, under the issue lock.
-fn locked<T>(mode: Mode, body: impl FnOnce(i64) -> T) -> T {
+fn locked<T>(mode: Mode, body: impl FnOnce(i64) -> T) -> Result<T, Error> {
     let sequence = extension::oids().term_seq;
     if mutant::without("issue") {
-        return body(sequence::last_drawn(sequence));
+        return Ok(body(sequence::last_drawn(sequence)));
     }
     let issue = Tag::issue();
     issue.lock(mode);
-    let result = body(sequence::last_drawn(sequence));
+    let result = hold_sequence().map(|()| body(sequence::last_drawn(sequence)));
     issue.unlock(mode);
     result
 }
 
+/// Holds the sequence as drawing from it does, until the transaction ends; 55P03 where somebody is altering
+/// it for longer than is waited for.
+pub fn hold_sequence() -> Result<(), Error> {
+    let sequence = Tag::relation(extension::oids().term_seq);
+    // The common case costs no savepoint.
+    if sequence.try_lock(Mode::Intent) { Ok(()) } else { gate::take(&sequence, Mode::Intent, being_altered) }
+}
+
+fn being_altered() -> Error {
+    Error::new(Code::LockNotAvailable, "the sequence of tokens is in use")
+        .hint("Try again once the other transaction has ended.")
+}
+
+/// The sequence's last number as of now, for who only wants to know.
+pub fn last_so_far() -> Result<i64, Error> {
+    hold_sequence()?;
+    let last = sequence::last_drawn_so_far(extension::oids().term_seq);
+    Tag::relation(extension::oids().term_seq).unlock(Mode::Intent);
+    Ok(last)
+}
+
+/// The highest number that it gives: somebody may have altered that.
+fn highest() -> i64 {
+    sequence::highest(extension::oids().term_seq).min(MAX_SEQ)
+}
+
 fn exhausted() -> Error {
-    Error::new(Code::TermsExhausted, "fencing terms are exhausted")
-        .detail(format!("The sequence has reached {MAX_SEQ}."))
+    let highest = highest();
+    let error = Error::new(Code::TermsExhausted, "fencing terms are exhausted")
+        .detail(format!("The sequence has reached {highest}."));
+    if highest == MAX_SEQ {
+        return error;
+    }
+    error.hint(format!("Its end was altered. ALTER SEQUENCE fencing.term_seq MAXVALUE {MAX_SEQ} puts that right."))
 }
 
 /// Whether a term was committed that is above the sequence's last number, as that was after the snapshot.
@@ -52,11 +91,35 @@ pub fn is_behind(open: i64, last: i64, before: &Latest) -> bool {
 }
 
 /// Does something with the sequence, whose last number it is given, while nobody draws.
-pub fn exclusively<T>(body: impl FnOnce(i64) -> T) -> T {
+pub fn exclusively<T>(body: impl FnOnce(i64) -> T) -> Result<T, Error> {
     locked(Mode::Exclusive, body)
 }
 
-/// Passes over every number up to this one, for good. Within [`exclusively`], and never back.
+/// Passes over every number up to this one, for good: what is beyond its end isn't drawn either. Within
+/// [`exclusively`], and never back.
 pub fn pass_over(seq: i64) {
-    sequence::pass_over(extension::oids().term_seq, seq);
+    sequence::pass_over(extension::oids().term_seq, seq.min(highest()));
+}
+
+/// Passes over `by` numbers at the beginning of an epoch. Where no more are left, the sequence begins anew:
+/// the epoch comes first in the order.
+pub fn move_on(by: i64, now: Instant, random: u64) -> Result<(), Error> {
+    exclusively(|last| match last.saturating_add(by) {
+        next if next < highest() => {
+            pass_over(next);
+            Ok(())
+        }
+        _ => {
+            let first = first(now, random)?;
+            gate::take(&Tag::relation(extension::oids().term_seq), Mode::Rewrite, being_altered)?;
+            sequence::restart_at(extension::oids().term_seq, first);
+            transaction::with(|t| t.sequence_restarted = true);
+            Ok(())
+        }
+    })?
+}
+
+/// Where it begins; LF012 where it ends before.
+pub fn first(now: Instant, random: u64) -> Result<i64, Error> {
+    Some(first_seq(now, random)).filter(|first| *first < highest()).ok_or_else(exhausted)
 }

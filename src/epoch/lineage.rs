@@ -5,10 +5,11 @@ use crate::guard;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::snapshot::Latest;
 use crate::pg::value::Value;
-use crate::pg::{extension, sequence, server, text, xact};
+use crate::pg::{extension, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
 use fencing_core::epoch::State as EpochState;
+use fencing_core::Error;
 use fencing_core::json;
 use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
 
@@ -33,11 +34,11 @@ pub fn why_closed() -> String {
 }
 
 /// `lineage()`: one row.
-pub fn lineage(_: &Args) -> Result<Answer<'static>, fencing_core::Error> {
+pub fn lineage(_: &Args) -> Result<Answer<'static>, Error> {
     xact::require_primary(c"fencing.lineage()");
     extension::catch_up();
     let (recorded, actual) = (epoch::latest(), server::lineage());
-    let findings = findings(recorded.as_ref(), &actual);
+    let findings = findings(recorded.as_ref(), &actual)?;
     let json = |parts: &[(&str, String)]| Value::Raw(text::jsonb_of(&object(parts)));
     let of_epoch = |recorded: &Recorded| {
         let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
@@ -56,15 +57,15 @@ pub fn object(parts: &[(&str, String)]) -> String {
     json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
-fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
-    let Some(recorded) = recorded else { return vec![Finding::NoEpoch] };
+fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Result<Vec<Finding>, Error> {
+    let Some(recorded) = recorded else { return Ok(vec![Finding::NoEpoch]) };
     let mut findings: Vec<_> = differences(&recorded.lineage, actual).into_iter().map(Finding::Differs).collect();
     if clean_start::state_now() != State::Clean {
         findings.push(Finding::UncleanStart);
     }
     // Terms first: what is drawn after them may be committed meanwhile.
     let before = Latest::take();
-    if issue::is_behind(recorded.epoch, sequence::last_drawn_so_far(extension::oids().term_seq), &before) {
+    if issue::is_behind(recorded.epoch, issue::last_so_far()?, &before) {
         findings.push(Finding::SequenceBehind);
     }
     if history::is_lost(recorded) {
@@ -73,5 +74,5 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Vec<Finding> {
     if recorded.state != EpochState::Open || guard::any_blocked() {
         findings.push(Finding::TransitionUnderWay);
     }
-    findings
+    Ok(findings)
 }

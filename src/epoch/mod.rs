@@ -1,6 +1,6 @@
 //! Epochs: who issued the tokens, and when.
 
-mod gate;
+pub mod gate;
 pub mod history;
 pub mod issue;
 pub mod lineage;
@@ -69,8 +69,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
     // A sequence that was moved before, by an opening that was rolled back, may have issued tokens
     // that reached a client: it is never set back.
     if sequence::is_fresh(extension::oids().term_seq) {
-        let start = epoch::first_seq(now, u64::from_ne_bytes(server::random()));
-        sequence::start_at(extension::oids().term_seq, start);
+        sequence::start_at(extension::oids().term_seq, issue::first(now, u64::from_ne_bytes(server::random()))?);
     }
     insert(&NewEpoch {
         epoch: number,

@@ -3,7 +3,7 @@
 //!
 //! Each step is one transaction, and may be repeated: what is done is not done again.
 
-use super::require_authority;
+use super::{gate, require_authority};
 use super::transition::{done, require_writable};
 use crate::coordinator::patience;
 use crate::guard::{self, Tree};
@@ -11,7 +11,7 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{quote_literal, quoted_name};
 use crate::pg::wait::{Waited, lock_until};
-use crate::pg::{catalog, extension};
+use crate::pg::{catalog, extension, mutant};
 use crate::store::epoch;
 use crate::store::event::{self, Event};
 use crate::store::installation::{self, Installation};
@@ -35,7 +35,7 @@ pub fn unblock_all() -> Result<(), Error> {
     installation::all().iter().try_for_each(|row| done(installation::remove(row)))
 }
 
-/// `install_local(relation)`: looks at the guard.
+/// `install_local(destination)`: looks at the guard.
 pub fn install_local(args: &Args) -> Result<Answer<'static>, Error> {
     let step = Step::begin(args, "install_local")?;
     if step.next() == Some(Blocked::Install) {
@@ -45,20 +45,23 @@ pub fn install_local(args: &Args) -> Result<Answer<'static>, Error> {
     Ok(Answer::Void)
 }
 
-/// `note_proof(relation, proved)`: before the proof, and after it where every table rejected what it was
-/// to reject.
+/// `note_proof(destination, proved)`: before the proof, and after it where every table rejected what it
+/// was to reject.
 pub fn note_proof(args: &Args) -> Result<Answer<'static>, Error> {
     let step = Step::begin(args, "prove_epoch")?;
     let proved = args.bool(1).ok_or_else(|| Error::null("proved"))?;
     match step.next() {
         Some(Blocked::Install) => return Err(step.out_of_order("has not been installed", Blocked::Install)),
-        Some(Blocked::Prove) if proved => step.advance(Blocked::Prove, Blocked::Resume, "epoch_proved")?,
+        Some(Blocked::Prove) if proved => {
+            step.require_proof()?;
+            step.advance(Blocked::Prove, Blocked::Resume, "epoch_proved")?;
+        }
         _ => {}
     }
     Ok(Answer::Void)
 }
 
-/// `resume(relation)`: from its commit on the table is written to.
+/// `resume(destination)`: from its commit on the table is written to.
 pub fn resume(args: &Args) -> Result<Answer<'static>, Error> {
     let step = Step::begin(args, "resume")?;
     match step.next() {
@@ -85,7 +88,7 @@ impl Step {
     /// Behind the gate, which nobody shuts for another epoch until this transaction ends.
     fn begin(args: &Args, function: &str) -> Result<Step, Error> {
         require_writable(function)?;
-        let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
+        let relation = args.oid(0).ok_or_else(|| Error::null("destination"))?;
         require_authority("put a table into an epoch")?;
         enter_gate()?;
         let Some(Coordinator::Open(epoch)) = epoch::coordinator() else {
@@ -100,7 +103,7 @@ impl Step {
             installation::remove(row);
         });
         let rows = rows.into_iter().filter(|row| tree.tables.contains(&row.relation)).collect();
-        transaction::with(|t| (t.durable, t.epoch_step) = (true, true));
+        gate::begin_step();
         Ok(Step { epoch, tree, rows })
     }
 
@@ -114,6 +117,22 @@ impl Step {
         behind.into_iter().try_for_each(|row| done(installation::advance(row, to)))?;
         self.record(event);
         Ok(())
+    }
+
+    /// Whoever says so must have seen it in this transaction: each table that has rows of its own has
+    /// rejected the epoch before.
+    fn require_proof(&self) -> Result<(), Error> {
+        let mut tables: Vec<_> = self.tree.tables.iter().copied().filter(|t| !catalog::is_partitioned(*t)).collect();
+        if tables.is_empty() {
+            tables.push(self.tree.root);
+        }
+        let unproved = transaction::with(|t| tables.into_iter().find(|table| !t.stale.was_rejected_by(*table)));
+        match unproved.filter(|_| !mutant::without("proof_seen")) {
+            Some(table) => Err(self
+                .out_of_order("has not been proved", Blocked::Prove)
+                .detail(format!("The guard of table {} has rejected nothing in this transaction.", quoted_name(table)))),
+            None => Ok(()),
+        }
     }
 
     fn record(&self, kind: &str) {

@@ -5,17 +5,17 @@
 
 use super::{gate, issue, lineage, require_authority, steps};
 use crate::pg::entry::{Answer, Args};
+use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, sequence, server, xact};
 use crate::store::epoch::{self, NewEpoch, Recorded};
 use crate::store::event::{self, Event};
-use crate::store::{clean_start, lease, namespace, term};
-use fencing_core::epoch::{State, first_seq, may_open, next_epoch, stride};
+use crate::store::{clean_start, lease, term};
+use fencing_core::epoch::{State, may_open, next_epoch, stride};
 use fencing_core::json;
 use fencing_core::lineage::Lineage;
 use fencing_core::time::{Instant, coordinator_time};
-use fencing_core::token::MAX_SEQ;
 use fencing_core::{Code, Error, name};
 
 /// `begin_epoch_transition(reason)`
@@ -29,7 +29,7 @@ pub fn begin(args: &Args) -> Result<Answer<'static>, Error> {
     if !epoch.is_closing_on(&here) {
         stop(&epoch, &here, &reason)?;
     }
-    Ok(Answer::One(Value::BigInt(epoch.epoch)))
+    Ok(Answer::Void)
 }
 
 /// `unresolved()`: what is to be reconciled before the next epoch is opened.
@@ -67,7 +67,12 @@ pub fn advance(args: &Args) -> Result<Answer<'static>, Error> {
     gate::shut()?;
     if epoch::latest().is_none() {
         // Whoever creates the first namespace may be about to open it.
-        namespace::serialize();
+        let busy = || {
+            Error::new(Code::LockNotAvailable, "the first namespace is being created")
+                .hint("Repeat the call once that transaction has ended.")
+        };
+        gate::take(&Tag::relation(extension::oids().namespace), Mode::Exclusive, busy)?;
+        extension::catch_up();
         super::open_first(&order.reason)?;
         return Ok(Answer::One(Value::BigInt(epoch::last().unwrap_or_default())));
     }
@@ -138,7 +143,7 @@ fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, E
     let granted = term::highest().filter(|(token, _)| token.epoch() == previous.epoch);
     let number = next_epoch(clock, Some(previous.epoch), granted.map(|(_, at)| at), order.force)?;
     done(epoch::close(previous))?;
-    move_sequence_on(clock);
+    move_sequence_on(clock)?;
     epoch::insert(&NewEpoch {
         epoch: number,
         identity: server::random_uuid(),
@@ -159,16 +164,13 @@ fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, E
 }
 
 /// By a random stride, so that two servers that both open the next epoch in one minute don't issue equal
-/// tokens by accident. Where there is no room left, it begins anew: the epoch comes first in the order.
-fn move_sequence_on(now: Instant) {
+/// tokens by accident.
+fn move_sequence_on(now: Instant) -> Result<(), Error> {
     if mutant::without("stride") {
-        return;
+        return Ok(());
     }
     let random = u64::from_ne_bytes(server::random());
-    issue::exclusively(|last| match last.saturating_add(stride(random)) {
-        next if next < MAX_SEQ => issue::pass_over(next),
-        _ => sequence::restart_at(extension::oids().term_seq, first_seq(now, random)),
-    });
+    issue::move_on(stride(random), now, random)
 }
 
 /// For rows that only whoever has shut the gate writes.

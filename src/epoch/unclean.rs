@@ -5,6 +5,7 @@ use super::issue;
 use crate::pg::snapshot::Latest;
 use crate::pg::{mutant, server};
 use crate::store::clean_start::{self, State};
+use fencing_core::Error;
 use fencing_core::epoch::after_unclean_start;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
 
@@ -54,9 +55,9 @@ pub fn closes() -> bool {
 
 /// Before anything is granted after an unclean start: the sequence moves on, once, and then the start is
 /// as good as a clean one. All of that is for good, whatever becomes of this transaction.
-pub fn settle(open: i64) {
+pub fn settle(open: i64) -> Result<(), Error> {
     if mutant::without("unclean_start") || clean_start::state_now() != State::Unclean {
-        return;
+        return Ok(());
     }
     issue::exclusively(|last| {
         // Somebody else may have been faster. What has lost more than a crash loses is not mended so.
@@ -64,5 +65,5 @@ pub fn settle(open: i64) {
             issue::pass_over(after_unclean_start(last, u64::from_ne_bytes(server::random())));
             clean_start::note_at_once();
         }
-    });
+    })
 }

@@ -131,6 +131,9 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
     }
+    if older_epoch && matches!(verdict, Verdict::Rejected(Rejection::Epoch { .. })) {
+        transaction::with(|t| t.stale.rejected(question.table));
+    }
     Ok((verdict, subject))
 }
 

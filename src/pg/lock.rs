@@ -46,6 +46,8 @@ pub enum Mode {
     Reference,
     /// Alone.
     Exclusive,
+    /// Alone, and nobody reads: a relation gets another file.
+    Rewrite,
 }
 
 impl Mode {
@@ -55,6 +57,7 @@ impl Mode {
             Mode::Intent => pg_sys::RowExclusiveLock,
             Mode::Reference => pg_sys::RowShareLock,
             Mode::Exclusive => pg_sys::ExclusiveLock,
+            Mode::Rewrite => pg_sys::AccessExclusiveLock,
         }) as LOCKMODE
     }
 }
@@ -77,10 +80,15 @@ impl Tag {
     /// The gate, for who shuts it: [`Mode::Exclusive`], which also keeps out who writes any lease's row
     /// ([`Mode::Intent`]).
     pub fn gate() -> Tag {
+        Tag::relation(gate_relation())
+    }
+
+    /// PostgreSQL's own lock of a table or sequence of this database.
+    pub fn relation(relation: Oid) -> Tag {
         Tag(LOCKTAG {
             // SAFETY: a static of this backend.
             locktag_field1: unsafe { pg_sys::MyDatabaseId }.to_u32(),
-            locktag_field2: gate_relation().to_u32(),
+            locktag_field2: relation.to_u32(),
             locktag_field3: 0,
             locktag_field4: 0,
             locktag_type: pg_sys::LockTagType::LOCKTAG_RELATION as u8,

@@ -40,6 +40,23 @@ pub fn is_fresh(sequence: Oid) -> bool {
     state == (1, false)
 }
 
+/// The highest value that it gives.
+pub fn highest(sequence: Oid) -> i64 {
+    const SEQMAX: i16 = 5;
+    // SAFETY: a syscache look-up of an existing sequence; the column is a bigint, never null.
+    unsafe {
+        let id = pg_sys::SysCacheIdentifier::SEQRELID as i32;
+        let tuple = pg_sys::SearchSysCache1(id, sequence.into());
+        if tuple.is_null() {
+            return i64::MAX;
+        }
+        let mut null = false;
+        let highest = pg_sys::SysCacheGetAttr(id, tuple, SEQMAX, &mut null).value() as i64;
+        pg_sys::ReleaseSysCache(tuple);
+        highest
+    }
+}
+
 /// The highest value drawn, or passed over; what comes before the first where there is none. Locks the
 /// sequence as drawing does: ALTER SEQUENCE puts it into another file.
 pub fn last_drawn(sequence: Oid) -> i64 {
@@ -79,11 +96,11 @@ fn set(sequence: Oid, value: i64, drawn: bool) {
     });
 }
 
-/// As [`start_at`], and back: undone where this transaction is rolled back. While nobody draws.
+/// As [`start_at`], and back: undone where this transaction is rolled back. With the sequence locked against
+/// everybody.
 pub fn restart_at(sequence: Oid, value: i64) {
     // SAFETY: PostgreSQL's own TRUNCATE ... RESTART IDENTITY does so; the closure holds no destructor.
     unsafe {
-        pg_sys::LockRelationOid(sequence, pg_sys::AccessExclusiveLock as i32);
         pg_sys::ffi::pg_guard_ffi_boundary(|| ResetSequence(sequence));
     }
     start_at(sequence, value);

@@ -1,11 +1,10 @@
 //! `register_coordinator`, `drop_coordinator`, `coordinators`.
 
-use crate::coordinator::{naming, patience};
+use crate::epoch::gate;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::{Written, locked_by_hand};
 use crate::pg::value::Value;
-use crate::pg::wait::{ClientWatch, DeadlockWatch, Waited, lock_until};
 use crate::pg::{catalog, extension, mutant, relation, text, xact};
 use crate::store::event::{self, Event};
 use crate::store::{coordinator, remote_fence};
@@ -38,24 +37,16 @@ pub fn shut(name: &str) -> Result<(), Error> {
         .detail("It has written under a coordinator's token, sealed or purged: it would wait for itself, or others for it.")
         .hint("Run it by itself, in autocommit mode."));
     }
-    let lock = Tag::coordinator(name);
     if !mutant::without("remote_shut") {
-        let _client = ClientWatch::begin();
-        // A healthy writer is never the one to pay for a deadlock.
-        let _deadlock = DeadlockWatch::begin();
-        if lock_until(&lock, Mode::Exclusive, patience()) != Waited::Locked {
+        let busy = || {
             let message = format!("open transactions are in the way of a change of coordinator \"{name}\"");
-            let error = Error::new(Code::LockNotAvailable, message).hint(
+            Error::new(Code::LockNotAvailable, message).hint(
                 "They have written under its tokens. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
-            );
-            return Err(naming(error, &lock.in_the_way_of(Mode::Exclusive)));
-        }
+            )
+        };
+        gate::take(&Tag::coordinator(name), Mode::Exclusive, busy)?;
     }
-    extension::catch_up();
-    transaction::with(|t| {
-        t.durable = true;
-        t.epoch_step = true;
-    });
+    gate::begin_step();
     Ok(())
 }
 

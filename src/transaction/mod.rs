@@ -30,6 +30,8 @@ pub struct Transaction {
     pub durable: bool,
     /// Whether it is a step of an epoch transition: it must not be prepared.
     pub epoch_step: bool,
+    /// Whether it has begun the sequence of tokens anew, which is undone if it is rolled back.
+    pub sequence_restarted: bool,
 }
 
 impl Transaction {
@@ -41,6 +43,7 @@ impl Transaction {
             remote: Remote::EMPTY,
             durable: false,
             epoch_step: false,
+            sequence_restarted: false,
         }
     }
 
@@ -103,6 +106,7 @@ pub fn ended() {
         t.remote.clear();
         t.durable = false;
         t.epoch_step = false;
+        t.sequence_restarted = false;
     });
 }
 

@@ -3,6 +3,7 @@
 
 use super::lower;
 use fencing_core::{Code, Error};
+use pgrx::pg_sys::Oid;
 
 /// How a stale term is presented.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,11 +20,13 @@ pub struct Stale {
     rows: Option<i32>,
     /// The level from which on it is one of the epoch before.
     older_epoch: Option<i32>,
+    /// Tables whose guard has rejected one of the epoch before. What is rolled back has happened.
+    rejected_by: Vec<Oid>,
 }
 
 impl Stale {
     /// Nothing.
-    pub const EMPTY: Stale = Stale { transaction: None, rows: None, older_epoch: None };
+    pub const EMPTY: Stale = Stale { transaction: None, rows: None, older_epoch: None, rejected_by: Vec::new() };
 
     /// Presents it, at savepoint level `level`; as one of the epoch before, if it is to be.
     pub fn present(&mut self, form: Form, older_epoch: bool, level: i32) {
@@ -46,6 +49,18 @@ impl Stale {
     /// Whether it is one of the epoch before.
     pub fn is_of_older_epoch(&self) -> bool {
         self.older_epoch.is_some()
+    }
+
+    /// Notes that a table's guard has rejected one of the epoch before.
+    pub fn rejected(&mut self, table: Oid) {
+        if !self.rejected_by.contains(&table) {
+            self.rejected_by.push(table);
+        }
+    }
+
+    /// Whether it has.
+    pub fn was_rejected_by(&self, table: Oid) -> bool {
+        self.rejected_by.contains(&table)
     }
 
     /// Whether row triggers alone are to see it.
