@@ -22,6 +22,8 @@ static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(No
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
     let identity = known.unwrap_or_else(|| {
+        // Before the look: recovery may end meanwhile.
+        let settled = !in_recovery();
         let identity = Lineage {
             system_identifier: system_identifier(),
             timeline: timeline(),
@@ -29,7 +31,7 @@ pub fn lineage() -> Lineage {
             fingerprint: fingerprint(),
             lsn: 0,
         };
-        if !in_recovery() {
+        if settled {
             LINEAGE.replace(Some(identity.clone()));
         }
         identity

@@ -1,5 +1,6 @@
 //! `fencing.coordinator`: coordinators elsewhere, whose tokens guards of this database compare.
 
+use super::{clean_start, lineage};
 use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::Backend;
 use crate::pg::extension::{self, oids};
@@ -7,12 +8,11 @@ use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use crate::pg::{clock, mutant, role, server, text};
-use crate::store::clean_start;
 use fencing_core::lineage::{Lineage, describe, differences};
 use fencing_core::remote::{Installed, Kind, Source};
 use fencing_core::time::Instant;
 use fencing_core::{Code, Error};
-use pgrx::pg_sys::{Datum, Oid};
+use pgrx::pg_sys::Datum;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -100,6 +100,9 @@ fn closed_by_crash(epoch: &Epoch) -> bool {
         && clean_start::unclean_start().is_some_and(|start| start >= epoch.installed_at)
 }
 
+/// The first of the columns that say where the epoch was installed.
+const LINEAGE: usize = 11;
+
 /// Coordinators by name.
 type ByName = BTreeMap<String, Rc<Coordinator>>;
 
@@ -112,13 +115,6 @@ fn find(table: &Table, name: &str) -> Option<Row> {
 
 fn from_row(row: &Row) -> Coordinator {
     let text = |n| text::from_server(&row.text(n));
-    let recorded = Lineage {
-        system_identifier: row.bigint_or_null(11).unwrap_or(0) as u64,
-        timeline: row.bigint_or_null(12).unwrap_or(0) as u32,
-        database: row.raw(13).map_or(0, |database| database.value() as u32),
-        fingerprint: text(14),
-        lsn: row.bigint_or_null(15).unwrap_or(0) as u64,
-    };
     let epoch = row.bigint_or_null(7).map(|number| Epoch {
         number,
         identity: row.raw(8).map_or([0; 16], uuid),
@@ -131,7 +127,7 @@ fn from_row(row: &Row) -> Coordinator {
         kind: text(2),
         identity: text(3),
         state: State::parse(&row.text(4)),
-        differences: if compared { differing(&recorded) } else { String::new() },
+        differences: if compared { differing(&lineage::read(row, LINEAGE)) } else { String::new() },
         epoch,
     }
 }
@@ -164,7 +160,7 @@ pub fn any(name: &str) -> Option<Rc<Coordinator>> {
     cached.or_else(|| {
         let found = find(&Table::open(oids().coordinator, Access::Read), name)?;
         let coordinator = Rc::new(from_row(&found));
-        if server::in_recovery() {
+        if server::in_recovery() && !mutant::without("recovery") {
             return Some(coordinator);
         }
         CACHE.with_borrow_mut(|(at, known)| {
@@ -213,7 +209,7 @@ pub fn register(name: &str, kind: Kind, identity: &str) -> Result<(), Error> {
             ],
         ),
         None => {
-            let mut values = [Value::Null; 15];
+            let mut values = [Value::Null; LINEAGE + lineage::COLUMNS - 1];
             values[0] = Value::Text(name.as_bytes());
             values[1] = Value::Text(kind.as_str().as_bytes());
             values[2] = Value::Text(&identity);
@@ -229,22 +225,15 @@ pub fn register(name: &str, kind: Kind, identity: &str) -> Result<(), Error> {
 
 /// Makes an epoch the coordinator's, on this server as it is now. Under its exclusive lock.
 pub fn install(name: &str, epoch: i64, identity: Datum) -> Result<(), Error> {
-    let lineage = server::lineage();
-    set(
-        name,
-        State::Installed,
-        &[
-            (7, Value::BigInt(epoch)),
-            (8, Value::Raw(identity)),
-            (9, Value::Time(clock::server())),
-            (10, Value::Oid(role::outer_user())),
-            (11, Value::BigInt(lineage.system_identifier as i64)),
-            (12, Value::BigInt(i64::from(lineage.timeline))),
-            (13, Value::Oid(Oid::from(lineage.database))),
-            (14, Value::Text(lineage.fingerprint.as_bytes())),
-            (15, Value::BigInt(lineage.lsn as i64)),
-        ],
-    )
+    let here = server::lineage();
+    let mut values = vec![
+        (7, Value::BigInt(epoch)),
+        (8, Value::Raw(identity)),
+        (9, Value::Time(clock::server())),
+        (10, Value::Oid(role::outer_user())),
+    ];
+    values.extend((LINEAGE..).zip(lineage::columns(&here)));
+    set(name, State::Installed, &values)
 }
 
 /// The installed epoch has two identities. Under its exclusive lock.

@@ -8,6 +8,7 @@ pub mod fence;
 pub mod guarded;
 pub mod installation;
 pub mod lease;
+mod lineage;
 pub mod namespace;
 mod places;
 pub mod remote_fence;

@@ -1,11 +1,11 @@
 //! `fencing.term`: every term ever granted.
 
 use super::places::Places;
-use super::{LeaseId, token};
+use super::{LeaseId, epoch, token};
 use crate::pg::backend::Backend;
 use crate::pg::btree;
 use crate::pg::extension::oids;
-use crate::pg::memory;
+use crate::pg::{memory, role};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
@@ -25,6 +25,12 @@ pub struct Term {
     pub role: Oid,
     /// When it was to expire at its grant, or did at its end.
     pub expires_at: Instant,
+}
+
+/// Whether a term is the caller's, who is `role` or a member of it. One of another cluster is nobody's any
+/// more: it is void, and is to hear that.
+pub fn is_own(token: Token, role: Oid) -> bool {
+    role::is_member(role::outer_user(), role) || !epoch::is_of_this_cluster(token.epoch())
 }
 
 /// A term to be recorded.

@@ -1,6 +1,7 @@
 //! Fences held by this transaction, and the terms accepted under them.
 
 use super::held::HeldLeases;
+use super::log::Log;
 use super::lower;
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{role, xact};
@@ -57,9 +58,7 @@ pub struct Fences {
     leases: HeldLeases,
     namespaces: SmallVec<[NamespaceLocks; 2]>,
     acquired: Vec<Acquired>,
-    /// What open savepoints did, with their levels, the deepest last: a savepoint's end costs what it
-    /// did itself, however much the transaction holds.
-    done: Vec<(i32, Done)>,
+    done: Log<Done>,
     /// The savepoint level at which the gate was passed.
     gate: Option<i32>,
 }
@@ -77,7 +76,7 @@ impl Fences {
         leases: HeldLeases::EMPTY,
         namespaces: SmallVec::new_const(),
         acquired: Vec::new(),
-        done: Vec::new(),
+        done: Log::EMPTY,
         gate: None,
     };
 
@@ -115,15 +114,8 @@ impl Fences {
             Lock::Fence => {
                 locks.fences += 1;
                 self.leases.entry(lease).locked = true;
-                self.done(level, || Done::Locked(lease.clone()));
+                self.done.note(level, || Done::Locked(lease.clone()));
             }
-        }
-    }
-
-    /// Notes what the savepoint of that level did; what none did needs no undoing.
-    fn done(&mut self, level: i32, what: impl FnOnce() -> Done) {
-        if level > 1 {
-            self.done.push((level, what()));
         }
     }
 
@@ -139,7 +131,7 @@ impl Fences {
 
     fn accept(&mut self, lease: &LeaseId, accepted: Accepted, level: i32) {
         if self.leases.entry(lease).accepted.replace(accepted).is_none() {
-            self.done(level, || Done::Accepted(lease.clone()));
+            self.done.note(level, || Done::Accepted(lease.clone()));
         }
     }
 
@@ -177,12 +169,7 @@ impl Fences {
 
     /// What a released savepoint held is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        for (at, _) in self.done.iter_mut().rev().take_while(|(at, _)| *at >= level) {
-            *at = level - 1;
-        }
-        if level <= 2 {
-            self.done.clear();
-        }
+        self.done.reparent(level, |_| ());
         for acquired in self.acquired.iter_mut().rev().take_while(|acquired| acquired.level >= level) {
             acquired.level = level - 1;
         }
@@ -194,8 +181,7 @@ impl Fences {
 
     /// What a rolled back savepoint locked is locked no more.
     pub fn roll_back(&mut self, level: i32) {
-        while self.done.last().is_some_and(|(at, _)| *at >= level) {
-            let Some((_, done)) = self.done.pop() else { break };
+        while let Some(done) = self.done.undo(level) {
             self.undo(&done);
         }
         while self.acquired.last().is_some_and(|acquired| acquired.level >= level) {

@@ -3,6 +3,7 @@
 
 pub mod fences;
 mod held;
+mod log;
 pub mod maintenance;
 pub mod presentation;
 pub mod remote;

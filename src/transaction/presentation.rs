@@ -3,6 +3,7 @@
 //! A token counts for the lease that it was issued for. One that was presented for a certain lease
 //! counts for that one alone: for none, if it was issued for another.
 
+use super::log::Log;
 use super::lower;
 use crate::pg::xact;
 use crate::store::{LeaseId, LeaseMap, NumberMap, namespace, new_map, term};
@@ -70,9 +71,8 @@ pub struct Presentation {
     unresolved: Vec<i64>,
     /// What each running statement assigned inline.
     inline: NumberMap<u64, SmallVec<[i64; 1]>>,
-    /// What open savepoints presented, with their levels, the deepest last: a savepoint's end costs
-    /// what it presented itself, however much the transaction does.
-    nested: Vec<(i32, i64)>,
+    /// What open savepoints presented.
+    nested: Log<i64>,
 }
 
 impl Presentation {
@@ -85,7 +85,7 @@ impl Presentation {
         unknown: Vec::new(),
         unresolved: Vec::new(),
         inline: new_map(),
-        nested: Vec::new(),
+        nested: Log::EMPTY,
     };
 
     /// Nothing at all?
@@ -209,9 +209,7 @@ impl Presentation {
     }
 
     fn note(&mut self, token: i64, level: i32) {
-        if level > 1 {
-            self.nested.push((level, token));
-        }
+        self.nested.note(level, || token);
     }
 
     fn entry(&mut self, token: i64) -> &mut Entry {
@@ -232,22 +230,17 @@ impl Presentation {
     /// What a released savepoint presented is its parent's.
     pub fn reparent(&mut self, level: i32) {
         lower(self.only.as_mut().map(|only| &mut only.level), level);
-        for (at, token) in self.nested.iter_mut().rev().take_while(|(at, _)| *at >= level) {
-            *at = level - 1;
+        self.nested.reparent(level, |token| {
             for l in self.tokens.get_mut(token).into_iter().flat_map(Entry::levels) {
                 *l = (*l).min(level - 1);
             }
-        }
-        if level <= 2 {
-            self.nested.clear();
-        }
+        });
     }
 
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
         self.only.take_if(|only| only.level >= level);
-        while self.nested.last().is_some_and(|(at, _)| *at >= level) {
-            let Some((_, token)) = self.nested.pop() else { break };
+        while let Some(token) = self.nested.undo(level) {
             let Some(entry) = self.tokens.get_mut(&token) else { continue };
             for (lease, _) in entry.named.extract_if(.., |(_, l)| *l >= level) {
                 self.by_name.remove(&lease);

@@ -1,6 +1,7 @@
 //! What this transaction holds of coordinators elsewhere: their locks, the fences that it wrote under,
 //! and the tokens that running statements present inline. Follows savepoints.
 
+use super::log::Log;
 use super::lower;
 use crate::pg::lock::Mode;
 use crate::pg::lock::Tag;
@@ -33,8 +34,8 @@ pub struct Remote {
     coordinators: SmallVec<[(Box<str>, i32); 1]>,
     fences: RemoteMap<Accepted>,
     locks: usize,
-    /// What open savepoints were accepted for, with their levels, the deepest last.
-    done: Vec<(i32, RemoteId)>,
+    /// What open savepoints were accepted for.
+    done: Log<RemoteId>,
     /// What each running statement presents inline.
     inline: NumberMap<u64, RemoteMap<i64>>,
 }
@@ -45,7 +46,7 @@ impl Remote {
         coordinators: SmallVec::new_const(),
         fences: new_map(),
         locks: 0,
-        done: Vec::new(),
+        done: Log::EMPTY,
         inline: new_map(),
     };
 
@@ -77,9 +78,7 @@ impl Remote {
     }
 
     fn accept(&mut self, lease: RemoteId, token: Token, held: Held, level: i32) {
-        if level > 1 {
-            self.done.push((level, lease.clone()));
-        }
+        self.done.note(level, || lease.clone());
         self.locks += usize::from(held != Held::Row);
         self.fences.insert(lease, Accepted { token, held });
     }
@@ -108,12 +107,7 @@ impl Remote {
 
     /// What a released savepoint held is its parent's.
     pub fn reparent(&mut self, level: i32) {
-        for (at, _) in self.done.iter_mut().rev().take_while(|(at, _)| *at >= level) {
-            *at = level - 1;
-        }
-        if level <= 2 {
-            self.done.clear();
-        }
+        self.done.reparent(level, |_| ());
         for (_, at) in &mut self.coordinators {
             lower(Some(at), level);
         }
@@ -121,8 +115,7 @@ impl Remote {
 
     /// What a rolled back savepoint held is held no more.
     pub fn roll_back(&mut self, level: i32) {
-        while self.done.last().is_some_and(|(at, _)| *at >= level) {
-            let Some((_, lease)) = self.done.pop() else { break };
+        while let Some(lease) = self.done.undo(level) {
             if let Some(accepted) = self.fences.remove(&lease) {
                 self.locks -= usize::from(accepted.held != Held::Row);
             }
