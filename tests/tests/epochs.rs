@@ -83,6 +83,28 @@ fn each_step_outlives_a_crash_and_may_be_repeated() {
     }
 }
 
+/// The same of coordinators elsewhere, and their epochs.
+#[test]
+fn what_is_installed_outlives_a_crash() {
+    let mut cluster = cluster(&LAZY);
+    let install = |epoch, identity| {
+        format!("fencing.install_epoch('etcd', {epoch}, '00000000-0000-4000-8000-00000000000{identity}')")
+    };
+    for (step, after) in [
+        ("fencing.register_coordinator('etcd', 'etcd', 'x')".to_owned(), "no epoch"),
+        (install(1, 1), "open 1"),
+        (install(1, 2), "conflict 1"),
+        (install(2, 3), "open 2"),
+        ("fencing.drop_coordinator('etcd')".to_owned(), ""),
+    ] {
+        cluster.connect_as("lazy", "postgres").run(&format!("SELECT {step}"));
+        cluster.kill();
+        cluster.start();
+        let seen = "SELECT coalesce(string_agg(concat_ws(' ', state, epoch), ', '), '') FROM fencing.coordinators()";
+        assert_eq!(cluster.connect().get::<String>(seen), after, "{step}");
+    }
+}
+
 #[test]
 fn a_step_in_the_middle_of_which_the_server_dies_has_not_begun() {
     let mut cluster = cluster(&LAZY);
@@ -166,6 +188,31 @@ fn no_writer_pays_for_a_deadlock_with_an_epoch() {
         operator.join().expect("the operator")
     });
     assert!(["00000", "55P03"].contains(&opened.as_str()), "{opened}");
+}
+
+/// Whoever opens an epoch in a transaction that holds something is the one to pay, not the writer who
+/// needs that.
+#[test]
+fn who_opens_an_epoch_pays_for_a_deadlock() {
+    let cluster = cluster(&["deadlock_timeout=200ms", "fencing.max_wait=20s"]);
+    let mut writer = cluster.connect();
+    let token = writer.acquire("a", "x").granted();
+    writer.run(&format!("BEGIN; SELECT fencing.present({token}); INSERT INTO t VALUES ('x')"));
+    let mut operator = cluster.connect();
+    let pid: i32 = operator.get("SELECT pg_backend_pid()");
+    operator.run("BEGIN; UPDATE plain SET v = v + 1");
+    let mut judge = cluster.connect();
+    scope(|scope| {
+        let operator = scope.spawn(|| operator.code("SELECT fencing.advance_epoch('x')"));
+        // Its own look for deadlocks, were it one alone, is over.
+        let waits = format!(
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = {pid} AND waitstart < clock_timestamp() - interval '300 ms'"
+        );
+        until("the epoch waits", || judge.get::<i64>(&waits) == 1);
+        assert_eq!(writer.code("UPDATE plain SET v = v + 1"), "00000");
+        assert_eq!(operator.join().expect("the operator"), "55P03");
+    });
+    writer.run("COMMIT");
 }
 
 /// After a failover that loses what no standby has, an epoch must not come back.
