@@ -108,6 +108,14 @@ SELECT try($$SELECT fencing.install_local('tree_a')$$);
 ALTER TABLE tree DETACH PARTITION tree_a;
 SELECT write('new', $$INSERT INTO tree_a VALUES ('a', 'blocked')$$);
 ALTER TABLE tree ATTACH PARTITION tree_a FOR VALUES IN ('a');
+-- Also one that came only later.
+CREATE TABLE tree_c PARTITION OF tree FOR VALUES IN ('c') PARTITION BY LIST (v);
+CREATE TABLE tree_cc PARTITION OF tree_c FOR VALUES IN ('c');
+ALTER TABLE tree DETACH PARTITION tree_c;
+SELECT take('c', 'c');
+SELECT write('c', $$INSERT INTO tree_c VALUES ('c', 'c')$$), write('c', $$INSERT INTO tree_cc VALUES ('c', 'c')$$, false);
+SELECT fencing.install_local('tree_c'), fencing.prove_epoch('tree_c'), fencing.resume('tree_c');
+SELECT write('c', $$INSERT INTO tree_c VALUES ('c', 'c')$$);
 SELECT fencing.install_local('tree');
 SELECT fencing.prove_epoch('tree');
 SELECT fencing.resume('tree');

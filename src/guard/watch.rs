@@ -8,7 +8,7 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::mutant::without;
 use crate::pg::relation::{Change, Kind, Locked, owned_by, quote_literal, quoted_name};
 use crate::pg::{extension, report, role};
-use crate::store::guarded;
+use crate::store::{guarded, installation};
 use fencing_core::definition::Definition;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
@@ -122,6 +122,9 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
     let detached =
         |table: &Oid| lost_row(table) && attach::root(triggers, *table) == Some(*table) && !record::is_kept(*table);
     for table in left.into_iter().filter(detached) {
+        if !without("blocked_detached") {
+            installation::follow(root, table);
+        }
         if owned_by(table, user) && catalog::owner_of(table) == catalog::owner_of(root) {
             record::keep(table, triggers);
             sql += &attach::plan_left(table, &definition, triggers);

@@ -1,7 +1,8 @@
 //! `fencing.installation`: guarded tables that are blocked since an epoch was opened, and what has been
 //! done for each. Whatever changes it announces a change of epoch.
 
-use crate::pg::catalog;
+use super::epoch;
+use crate::pg::{catalog, lock};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
@@ -53,6 +54,19 @@ pub fn insert(relation: Oid, epoch: i64) {
     let row = [Value::Oid(relation), Value::BigInt(epoch), Value::Text(Blocked::Install.as_str().as_bytes())];
     Table::open(oids().installation, Access::Write).insert(&row);
     extension::announce_change(oids().epoch);
+}
+
+/// A table that leaves a tree takes along that it is blocked, with all below it.
+pub fn follow(root: Oid, table: Oid) {
+    if read(root).is_none() {
+        return;
+    }
+    // Whoever unblocks all is to see this one, or to be over.
+    lock::enter_gate();
+    let (Some(_), Some(epoch)) = (read(root), epoch::last()) else { return };
+    for below in catalog::tree(table).into_iter().filter(|below| read(*below).is_none()) {
+        insert(below, epoch);
+    }
 }
 
 /// Notes what is to be done next.
