@@ -382,7 +382,7 @@ SELECT pg_catalog.pg_extension_config_dump('fencing.remote_fence', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.remote_use', '');
 SELECT pg_catalog.pg_extension_config_dump('fencing.fence_floor', '');
 
--- Refusal. INSERT stays free: that is how a dump is restored.
+-- Refusal. INSERT stays free to the owner: that is how a dump is restored.
 CREATE FUNCTION fencing.refuse_direct_write() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_refuse_direct_write';
 COMMENT ON FUNCTION fencing.refuse_direct_write() IS
@@ -392,7 +392,7 @@ COMMENT ON FUNCTION fencing.refuse_direct_write() IS
 CREATE FUNCTION fencing.refuse_applied_row() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_refuse_applied_row';
 COMMENT ON FUNCTION fencing.refuse_applied_row() IS
-    'Trigger of the extension''s own tables: refuses rows that a subscription applies; they are another coordinator''s';
+    'Trigger of the extension''s own tables: refuses rows that a subscription applies, which are another coordinator''s, and whatever is not the owner''s, who restores a dump';
 
 -- On every table that stands above.
 DO $$

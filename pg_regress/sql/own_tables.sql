@@ -34,6 +34,12 @@ SELECT left(try('INSERT INTO fencing.protocol VALUES (2)'), 5);
 SELECT left(try($$SELECT nextval('fencing.term_seq')$$), 5), left(try($$SELECT setval('fencing.term_seq', 1)$$), 5), left(try('SELECT last_value FROM fencing.term_seq'), 5);
 SELECT count(*) FROM fencing.guards;
 RESET ROLE;
+-- Nor may who writes all data: an inserted row could open an epoch.
+GRANT pg_write_all_data TO regress_own_anna;
+SET ROLE regress_own_anna;
+SELECT try($$INSERT INTO fencing.epoch VALUES (16000000, '00000000-0000-4000-8000-000000000001', now(), 'mine', 10, 1, 1, 1, '', '0/0', 'open', 0)$$);
+SELECT left(try($$INSERT INTO fencing.member VALUES (1, 'regress_own_anna', 'administer')$$), 5), left(try('INSERT INTO fencing.protocol VALUES (2)'), 5);
+RESET ROLE;
 DROP ROLE regress_own_anna;
 
 -- INSERT is free: that is how a dump is restored.

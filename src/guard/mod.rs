@@ -143,9 +143,7 @@ pub unsafe extern "C-unwind" fn fencing_refuse_direct_write(fcinfo: pg_sys::Func
             if mutant::without("own_tables") {
                 return Ok(Outcome::Value(pg_sys::Datum::from(0usize)));
             }
-            Err(Error::new(Code::InsufficientPrivilege, "the extension's tables can't be written directly")
-                .detail("They are what guards and leases are decided by.")
-                .hint("Use the functions of schema fencing."))
+            Err(trigger::direct_write())
         });
         crate::pg::entry::finish(outcome, fcinfo)
     }

@@ -9,7 +9,7 @@ use super::ruling::rule;
 use super::statement::Statement;
 use crate::pg::entry::{Outcome, finish, guarded};
 use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
-use crate::pg::{mutant, raw, xact};
+use crate::pg::{mutant, raw, role, xact};
 use crate::store::installation;
 use crate::transaction::maintenance;
 use crate::{finfo, remote, transaction};
@@ -134,8 +134,19 @@ pub unsafe fn inserted(fcinfo: pg_sys::FunctionCallInfo) -> Result<Outcome, Erro
     // SAFETY: the caller's promise.
     unsafe {
         let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
+        let owner = Relation::new((*data).tg_relation).owner();
+        if !role::is_member(role::current_user(), owner) && !mutant::without("own_inserts") {
+            return Err(direct_write());
+        }
         Ok(Outcome::Value(Datum::from(passed_tuple(data))))
     }
+}
+
+/// 42501, of the extension's own tables.
+pub fn direct_write() -> Error {
+    Error::new(Code::InsufficientPrivilege, "the extension's tables can't be written directly")
+        .detail("They are what guards and leases are decided by.")
+        .hint("Use the functions of schema fencing.")
 }
 
 /// A guard that only observes warns of a violation and lets the write pass.
