@@ -202,7 +202,7 @@ COMMENT ON COLUMN fencing.epoch.opened_by IS 'Role that opened it';
 COMMENT ON COLUMN fencing.epoch.system_identifier IS 'The cluster''s system identifier then';
 COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
-COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then, and after a slash the oid of this table, which a restored dump has anew';
+COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then; after a slash the oid of this table, which a restored dump has anew; after another the same of the database''s own PG_VERSION';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
 COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
@@ -298,7 +298,7 @@ COMMENT ON COLUMN fencing.coordinator.installed_by IS 'Role that installed it';
 COMMENT ON COLUMN fencing.coordinator.system_identifier IS 'The cluster''s system identifier then';
 COMMENT ON COLUMN fencing.coordinator.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.coordinator.database IS 'The database''s oid then';
-COMMENT ON COLUMN fencing.coordinator.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then';
+COMMENT ON COLUMN fencing.coordinator.fingerprint IS 'As that of fencing.epoch';
 COMMENT ON COLUMN fencing.coordinator.lsn IS 'The WAL position then';
 
 CREATE TABLE fencing.remote_fence (

@@ -12,7 +12,8 @@ pub struct Lineage {
     /// The database's oid.
     pub database: u32,
     /// Inode and time of birth of the data directory's `PG_VERSION`, which a copy of the files has others
-    /// of; and after a slash the oid of the table of epochs, which a restored dump has another of.
+    /// of; after a slash the oid of the table of epochs, which a restored dump has another of; after another
+    /// the same of the database's own `PG_VERSION`: one made again under its old number has others.
     pub fingerprint: String,
     /// The position of the WAL that is being written. It identifies nothing, but on one server it
     /// never goes back.
@@ -39,7 +40,7 @@ pub enum Difference {
     SystemIdentifier,
     /// Recovered to a point in time, or promoted.
     Timeline,
-    /// A template copy.
+    /// A template copy, be it under the original's number.
     Database,
     /// The data directory was copied.
     Fingerprint,
@@ -50,9 +51,10 @@ pub enum Difference {
 }
 
 impl Lineage {
-    /// The fingerprints of the data directory and of the extension.
-    fn fingerprints(&self) -> (&str, &str) {
-        self.fingerprint.split_once('/').unwrap_or((&self.fingerprint, ""))
+    /// The fingerprints of the data directory, of the extension and of the database's own directory.
+    fn fingerprints(&self) -> [&str; 3] {
+        let mut parts = self.fingerprint.splitn(3, '/');
+        [(); 3].map(|()| parts.next().unwrap_or(""))
     }
 
     /// What tells it from its copies, as one text.
@@ -65,11 +67,13 @@ impl Lineage {
 /// Everything in which `actual` can't be the server that was recorded.
 pub fn differences(recorded: &Lineage, actual: &Lineage) -> Vec<Difference> {
     let same_cluster = recorded.system_identifier == actual.system_identifier;
-    let ((files_then, tables_then), (files, tables)) = (recorded.fingerprints(), actual.fingerprints());
+    let ([files_then, tables_then, own_then], [files, tables, own]) = (recorded.fingerprints(), actual.fingerprints());
+    // Among copied files none is the same, which says nothing more.
+    let made_again = same_cluster && files_then == files && own_then != own;
     let checks = [
         (!same_cluster, Difference::SystemIdentifier),
         (recorded.timeline != actual.timeline, Difference::Timeline),
-        (recorded.database != actual.database, Difference::Database),
+        (recorded.database != actual.database || made_again, Difference::Database),
         (files_then != files, Difference::Fingerprint),
         (tables_then != tables, Difference::Extension),
         // Positions of two clusters' WAL don't compare.
@@ -94,11 +98,12 @@ impl Difference {
 
 /// What differs, recorded against actual, for a DETAIL: one sentence. Empty where nothing does.
 pub fn describe(differences: &[Difference], recorded: &Lineage, actual: &Lineage) -> String {
-    let ((files_then, tables_then), (files, tables)) = (recorded.fingerprints(), actual.fingerprints());
+    let ([files_then, tables_then, own_then], [files, tables, own]) = (recorded.fingerprints(), actual.fingerprints());
     let one = |what: &Difference| {
         let (then, now): (&dyn fmt::Display, &dyn fmt::Display) = match what {
             Difference::SystemIdentifier => (&recorded.system_identifier, &actual.system_identifier),
             Difference::Timeline => (&recorded.timeline, &actual.timeline),
+            Difference::Database if recorded.database == actual.database => (&own_then, &own),
             Difference::Database => (&recorded.database, &actual.database),
             Difference::Fingerprint => (&files_then, &files),
             Difference::Extension => (&tables_then, &tables),
@@ -189,6 +194,11 @@ mod tests {
         is(Lineage { database: 16385, ..server() }, &[D::Database]);
         is(Lineage { fingerprint: "132:1764460000000000/16390".to_owned(), ..server() }, &[D::Fingerprint]);
         is(Lineage { fingerprint: "131:1764460000000000/16999".to_owned(), ..server() }, &[D::Extension]);
+        let own = |fingerprint: &str| Lineage { fingerprint: fingerprint.to_owned(), ..server() };
+        let (first, again) = (own("131:7/16390/140:7"), own("131:7/16390/150:8"));
+        assert_eq!(differences(&first, &again), [D::Database]);
+        assert_eq!(describe(&[D::Database], &first, &again), "Recorded with the epoch: database 140:7, now 150:8.");
+        assert_eq!(differences(&first, &own("132:8/16390/150:8")), [D::Fingerprint]);
         is(Lineage { lsn: 0x1_0000_009F, ..server() }, &[D::Rewound]);
         is(Lineage { timeline: 2, lsn: 0, ..server() }, &[D::Timeline, D::Rewound]);
     }

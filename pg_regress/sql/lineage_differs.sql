@@ -34,7 +34,10 @@ SELECT try($$SELECT tamper('database = (SELECT database FROM was)')$$);
 SELECT tamper($$fingerprint = '131313:1764460000000000' || substring(fingerprint FROM '/.*')$$);
 SELECT look();
 SELECT try($$SELECT tamper('fingerprint = (SELECT fingerprint FROM was)')$$);
-SELECT tamper($$fingerprint = substring(fingerprint FROM '.*/') || '131313'$$);
+SELECT tamper($$fingerprint = regexp_replace(fingerprint, '/\d+/', '/131313/')$$);
+SELECT look();
+SELECT try($$SELECT tamper('fingerprint = (SELECT fingerprint FROM was)')$$);
+SELECT tamper($$fingerprint = regexp_replace(fingerprint, '/[^/]*$', '/131313:1764460000000000')$$);
 SELECT look();
 SELECT try($$SELECT tamper('fingerprint = (SELECT fingerprint FROM was)')$$);
 -- WAL that ends before where it was written already.

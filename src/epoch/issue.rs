@@ -15,9 +15,12 @@ use fencing_core::{Code, Error, Token};
 /// outside may learn of it. `None` where history was lost: the sequence stands below what was granted.
 pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
     if transaction::with(|t| t.sequence_restarted) {
-        return Err(Error::new(Code::ActiveTransaction, "cannot acquire a lease in the transaction that began the sequence anew")
-            .detail("Rolled back, it would take back numbers that are known already.")
-            .hint("Commit the new epoch first."));
+        return Err(Error::new(
+            Code::ActiveTransaction,
+            "cannot acquire a lease in the transaction that began the sequence anew",
+        )
+        .detail("Rolled back, it would take back numbers that are known already.")
+        .hint("Commit the new epoch first."));
     }
     unclean::settle(open)?;
     // What is drawn after this may be committed before the look at the terms, which doesn't see it.

@@ -8,8 +8,8 @@ use crate::pg::value::Value;
 use crate::pg::{extension, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
-use fencing_core::epoch::State as EpochState;
 use fencing_core::Error;
+use fencing_core::epoch::State as EpochState;
 use fencing_core::json;
 use fencing_core::lineage::{Finding, Lineage, describe, differences, verdict};
 

@@ -3,8 +3,8 @@
 //!
 //! Each step is one transaction, and may be repeated: what is done is not done again.
 
-use super::{gate, require_authority};
 use super::transition::{done, require_writable};
+use super::{gate, require_authority};
 use crate::coordinator::patience;
 use crate::guard::{self, Tree};
 use crate::pg::entry::{Answer, Args};
@@ -128,9 +128,10 @@ impl Step {
         }
         let unproved = transaction::with(|t| tables.into_iter().find(|table| !t.stale.was_rejected_by(*table)));
         match unproved.filter(|_| !mutant::without("proof_seen")) {
-            Some(table) => Err(self
-                .out_of_order("has not been proved", Blocked::Prove)
-                .detail(format!("The guard of table {} has rejected nothing in this transaction.", quoted_name(table)))),
+            Some(table) => Err(self.out_of_order("has not been proved", Blocked::Prove).detail(format!(
+                "The guard of table {} has rejected nothing in this transaction.",
+                quoted_name(table)
+            ))),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use super::extension::oids;
 use fencing_core::lineage::Lineage;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::cell::RefCell;
+use std::ffi::CStr;
 use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
 
@@ -14,30 +15,32 @@ pub fn in_recovery() -> bool {
     unsafe { pg_sys::RecoveryInProgress() }
 }
 
-static LINEAGE: Backend<RefCell<Option<Lineage>>> = Backend::new(RefCell::new(None));
+/// The server, and the fingerprint of this database's own directory.
+static LINEAGE: Backend<RefCell<Option<(Lineage, String)>>> = Backend::new(RefCell::new(None));
 
 /// The running server, and this database on it. The server is looked at once a backend, the WAL's
 /// position apart: once recovery has ended nothing of it changes. Before, it has no timeline of its own
 /// yet, and is nothing to remember.
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
-    let identity = known.unwrap_or_else(|| {
+    let (identity, own) = known.unwrap_or_else(|| {
         // Before the look: recovery may end meanwhile.
         let settled = !in_recovery();
         let identity = Lineage {
             system_identifier: system_identifier(),
             timeline: timeline(),
             database: database().to_u32(),
-            fingerprint: fingerprint(),
+            fingerprint: fingerprint("PG_VERSION"),
             lsn: 0,
         };
+        let own = fingerprint(&format!("{}/PG_VERSION", database_path()));
         if settled {
-            LINEAGE.replace(Some(identity.clone()));
+            LINEAGE.replace(Some((identity.clone(), own.clone())));
         }
-        identity
+        (identity, own)
     });
     // A dump is restored into tables of its own.
-    let fingerprint = format!("{}/{}", identity.fingerprint, oids().epoch.to_u32());
+    let fingerprint = format!("{}/{}/{own}", identity.fingerprint, oids().epoch.to_u32());
     Lineage { fingerprint, lsn: insert_lsn(), ..identity }
 }
 
@@ -66,15 +69,21 @@ pub fn database() -> Oid {
     unsafe { pg_sys::MyDatabaseId }
 }
 
-/// Inode and time of birth of `PG_VERSION`: a copied data directory has others.
-pub fn fingerprint() -> String {
+/// This database's own directory, within the data directory.
+fn database_path() -> String {
+    // SAFETY: set once, when the backend connects to its database.
+    unsafe { CStr::from_ptr(pg_sys::DatabasePath) }.to_string_lossy().into_owned()
+}
+
+/// Inode and time of birth of a file that is never written again: a copy has others.
+fn fingerprint(path: &str) -> String {
     // The server's working directory is the data directory.
-    match std::fs::metadata("PG_VERSION") {
+    match std::fs::metadata(path) {
         Ok(file) => {
             let born = file.created().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
             format!("{}:{}", file.ino(), born.map_or(0, |d| d.as_micros()))
         }
-        Err(error) => pgrx::error!("could not look at PG_VERSION in the data directory: {error}"),
+        Err(error) => pgrx::error!("could not look at {path} in the data directory: {error}"),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use fencing_tests::cluster::run;
 use fencing_tests::copies::{another_system, upgraded};
-use fencing_tests::past::{original, verdict};
+use fencing_tests::past::{original, verdict, worker};
 use fencing_tests::{Cluster, Sql, Stop};
 
 fn dump(cluster: &Cluster) -> String {
@@ -78,6 +78,31 @@ fn swapped_names() {
     past.is_closed(&cluster, "postgres", &["database"]);
     past.is_opened_again(&cluster, "postgres");
     assert_eq!(verdict(&mut cluster.connect_as("postgres", "old")), ["same"]);
+}
+
+/// Dropped, and made again under its own number from a copy: of what PostgreSQL knows of a database all is
+/// the same.
+#[test]
+fn made_again_under_its_number() {
+    let (cluster, past) = original(&[]);
+    let mut admin = cluster.connect_as("postgres", "template1");
+    admin.run("CREATE DATABASE app TEMPLATE postgres");
+    past.is_opened_again(&cluster, "app");
+    admin.run("CREATE DATABASE keep TEMPLATE app");
+    let lost = worker(&cluster, "app").acquire("lost", "x").granted();
+    let number: i64 = admin.get("SELECT oid::bigint FROM pg_database WHERE datname = 'app'");
+    admin.run("DROP DATABASE app");
+    admin.run(&format!("CREATE DATABASE app TEMPLATE keep OID {number}"));
+    let mut app = worker(&cluster, "app");
+    assert_eq!(verdict(&mut app), ["database"]);
+    let write = format!("INSERT INTO report (fence) VALUES ({lost})");
+    let error = app.refused(&write);
+    assert_eq!(error.code().code(), "LF006");
+    assert!(error.detail().is_some_and(|detail| detail.contains("database")), "{error:?}");
+    assert_eq!(app.get::<String>("SELECT status FROM fencing.acquire('jobs', 'lost', 'y')"), "closed");
+    cluster.connect_as("postgres", "app").run("SELECT fencing.advance_epoch('made again')");
+    assert!(app.acquire("lost", "y").granted() > lost);
+    assert_eq!(app.code(&write), "LF004");
 }
 
 /// From one version to itself, which is all that a machine with one PostgreSQL can do: to another, what
