@@ -49,7 +49,7 @@ cluster_make_tree() {
   local package=$1 tree=$CLUSTER_DIR/pg link=(-rs)
   : "${PG_BINDIR:?}" "${PG_PKGLIBDIR:?}" "${PG_SHAREDIR:?}" # what is copied must not be everything
   CLUSTER_BIN=$tree$PG_BINDIR
-  [ -d "$package$PG_PKGLIBDIR" ] && [ -n "$package" ] || die "no package to make a cluster with: \"$package\""
+  { [ -n "$package" ] && [ -d "$package$PG_PKGLIBDIR" ]; } || die "no package to make a cluster with: \"$package\""
   # Links are no good where the cluster's user can't follow them.
   as_cluster_user test -r "$PG_PKGLIBDIR" -a -r "$PG_SHAREDIR" || link=(-rL)
   mkdir -p "$CLUSTER_BIN" "$tree$PG_PKGLIBDIR" "$tree$PG_SHAREDIR"
