@@ -1,10 +1,10 @@
 # `make` lists the targets. Each calls a script that can be read and run alone.
 # PG_CONFIG chooses the PostgreSQL (15 to 18); without it: the first one found.
 
-export PG_CONFIG DESTDIR VARIANT KEEP
+export PG_CONFIG DESTDIR VARIANT KEEP TRANSACTIONS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutations matrix lint install installcheck bench clean
+.PHONY: help setup build demo test mutations leaks matrix lint install installcheck bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ test: ## all tests (ONLY="core clusters regress isolation ways mutations docs ex
 
 mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
 	@scripts/test.sh mutations
+
+leaks: ## one server process, a million guarded transactions: its memory before and after (TRANSACTIONS)
+	@scripts/leaks.sh
 
 matrix: ## build and test with each PostgreSQL, in a Debian of its own (VERSIONS="15 17 18", MATRIX_DIR, ONLY); needs root and debootstrap
 	@scripts/matrix.sh $(VERSIONS)

@@ -1,51 +1,103 @@
 # shellcheck shell=bash
-# The same calls in a database of a thousand leases and in one of a million. Sourced by run.sh.
+# The same calls, and a write with and without a guard, in databases of one lease to a million; and the
+# same write by one client to 32. Sourced by run.sh.
 
-GROWTH_SIDES=(few many)
-GROWTH_CALLS=(acquire renew release)
+GROWTH_CALLS=(acquire renew guarded unguarded release)
+CLIENT_COUNTS=(1 4 8 16 32)
 
-growth_size() {
-  if [ "$1" = few ]; then echo 1000; else echo 1000000; fi
-}
-
-# growth_fill SIDE: every lease was held once. A transaction has a thousand of them: each holds locks.
-growth_fill() {
+# growth_database SIZE: every lease was held once, and has a row of its own in either table.
+growth_database() {
+  local table
   cat <<END_SQL
 CREATE EXTENSION fencing;
 SELECT fencing.create_namespace('bench', ttl => '12 h', max_ttl => '1 day');
-CREATE PROCEDURE fill() LANGUAGE plpgsql AS \$\$
+-- A transaction takes a thousand of them: each holds locks.
+CREATE PROCEDURE fill(low int, high int) LANGUAGE plpgsql AS \$\$
 BEGIN
-    FOR n IN 0 .. $(growth_size "$1") / 1000 - 1 LOOP
+    FOR start IN low .. high BY 1000 LOOP
         PERFORM fencing.release(token) FROM (
-            SELECT (fencing.acquire('bench', 'lease-' || i, 'bench')).token FROM generate_series(1000 * n, 1000 * n + 999) AS i) AS a;
+            SELECT (fencing.acquire('bench', 'lease-' || i, 'bench')).token FROM generate_series(start, least(start + 999, high)) AS i) AS a;
         COMMIT;
     END LOOP;
 END
 \$\$;
-CALL fill();
-VACUUM ANALYZE;
 END_SQL
+  for table in guarded unguarded; do
+    echo "CREATE TABLE $table (id int PRIMARY KEY, grp text NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint) WITH (fillfactor = 50);"
+    echo "INSERT INTO $table SELECT i, 'lease-' || i, 0, md5(i::text) FROM generate_series(0, $1 - 1) AS i;"
+  done
+  echo "SELECT fencing.protect('guarded', 'bench', key_columns => '{grp}', present_column => 'fence');"
 }
 
-# bench_growth ROUNDS SECONDS. All is in memory, and no checkpoint comes in between: after one, every
+# growth_fill SIZE: on both cores.
+growth_fill() {
+  local database=leases_$1 other
+  cluster_psql -c "CREATE DATABASE $database"
+  growth_database "$1" | cluster_psql -o /dev/null -d "$database" || return
+  cluster_psql -d "$database" -c "CALL fill(0, $1 / 2 - 1)" &
+  other=$!
+  cluster_psql -d "$database" -c "CALL fill($1 / 2, $1 - 1)" && wait $other && cluster_psql -d "$database" -c "VACUUM ANALYZE"
+}
+
+# bench_growth ROUNDS SECONDS SIZE ... All is in memory, and no checkpoint comes in between: after one, every
 # page's first change is written whole, whatever the table.
 bench_growth() {
-  local round side i
-  restart shared_buffers=2GB max_wal_size=16GB
-  for side in "${GROWTH_SIDES[@]}"; do
-    cluster_psql -c "CREATE DATABASE $side"
-    growth_fill "$side" | cluster_psql -o /dev/null -d "$side"
-    cat >"$CLUSTER_DIR/growth_$side.pgbench" <<END
-\\set lease random(0, $(growth_size "$side") - 1)
+  local rounds=$1 seconds=$2 round size i
+  shift 2
+  local sizes=("$@") n=$#
+  restart shared_buffers=3GB max_wal_size=16GB fsync=off
+  for size in "${sizes[@]}"; do
+    growth_fill "$size" || die "no database of $size leases"
+    cat >"$CLUSTER_DIR/growth_$size.pgbench" <<END
+\\set lease random(0, $size - 1)
 SELECT token FROM fencing.acquire('bench', 'lease-' || :lease, 'bench') \\gset
 SELECT status FROM fencing.renew(:token);
+UPDATE guarded SET v = v + 1, fence = :token WHERE id = :lease;
+UPDATE unguarded SET v = v + 1, fence = NULL WHERE id = :lease;
 SELECT fencing.release(:token);
 END
   done
-  for ((round = 0; round <= $1; round++)); do
-    for ((i = 0; i < 2; i++)); do
-      side=${GROWTH_SIDES[(i + round) % 2]}
-      PGDATABASE=$side call_results "$side" "$2" "$round" "growth_$side" "${GROWTH_CALLS[@]}" | cluster_psql
+  restart fsync=on
+  for ((round = 0; round <= rounds; round++)); do
+    for ((i = 0; i < n; i++)); do
+      size=${sizes[(i + round) % n]}
+      PGDATABASE=leases_$size call_results "$size" "$seconds" "$round" "growth_$size" "${GROWTH_CALLS[@]}" | cluster_psql || die "no results"
     done
   done
+}
+
+# bench_clients ROUNDS SECONDS RUN: rounds as those of single_row.sh, from which all but the number of
+# clients is.
+bench_clients() {
+  # shellcheck disable=SC2034 # single_row.sh uses it
+  local RATE_CLIENTS=32
+  local runs=() n round i until variant clients
+  for variant in inline unguarded; do
+    rate_table "$variant" "bench.clients_$variant"
+    # The table's name is the script's own.
+    rate_script "$variant" | sed "s/bench\.$variant/bench.clients_$variant/" >"$CLUSTER_DIR/clients_$variant.pgbench"
+  done | cluster_psql -o /dev/null || die "no tables"
+  for clients in "${CLIENT_COUNTS[@]}"; do
+    runs+=("inline $clients" "unguarded $clients")
+  done
+  n=${#runs[@]}
+  pace_script
+  until=$((SECONDS + $2))
+  for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
+    for ((i = 0; i < n; i++)); do
+      # shellcheck disable=SC2086 # two words
+      clients_measure ${runs[round % 2 ? n - 1 - i : i]} "$round" "$3"
+    done
+  done
+}
+
+# clients_measure VARIANT CLIENTS ROUND RUN
+clients_measure() {
+  local before after tps threads=2
+  [ "$2" -gt 1 ] || threads=1
+  cluster_psql -c "VACUUM bench.clients_$1" -c CHECKPOINT
+  before=$(rate_pace)
+  tps=$(rate_pgbench "clients_$1" -M prepared -c "$2" -j $threads -T "$4" -D "first_token=$(first_client)" | tps)
+  after=$(rate_pace)
+  note clients "$1 $2" "$3" "$tps" "greatest($before, $after)"
 }

@@ -7,6 +7,7 @@ LEASE_CLIENTS=16
 LEASES=1000
 STORM_LEASES=10000
 WAITERS=50
+TAKEN_OVER=8
 # Neighbours in a round are compared best: the baseline stands in the middle.
 LEASE_VARIANTS=(floor fencing by_hand fencing_off by_hand_off renew renew_by_hand)
 BATCH_VARIANTS=(renew_one renew_all renew_all_by_hand)
@@ -61,14 +62,6 @@ lease_setup() {
   lease_rows | cluster_psql -o /dev/null
   FIRST_RENEWED=$(first_of bench.renewed "$LEASES")
   pace_script
-}
-
-# first_of TABLE COUNT: the first of so many consecutive tokens.
-first_of() {
-  local first
-  first=$(cluster_psql -At -c "SELECT min(token) FROM $1 HAVING max(token) - min(token) = $2 - 1 AND count(*) = $2")
-  [ -n "$first" ] || die "the tokens in $1 are not $2 consecutive ones"
-  echo "$first"
 }
 
 # bench_leases ROUNDS SECONDS RUN: rounds as those of single_row.sh.
@@ -172,4 +165,15 @@ SELECT fencing.release(:token);" >"$CLUSTER_DIR/handover.pgbench"
   cluster_psql -c "INSERT INTO bench.result SELECT 'handover', 'gap', row_number() OVER (), extract(epoch FROM acquired_at - released_at) * 1e3, 1
     FROM (SELECT acquired_at, lag(ended_at) OVER (ORDER BY token) AS released_at FROM fencing.term WHERE key = 'handover') AS t
    WHERE released_at IS NOT NULL"
+}
+
+# bench_takeover RUN: leases that nobody releases, each asked for by two clients over and over: what one
+# let expire the other has been waiting for. The lease's own terms say how long it was nobody's.
+bench_takeover() {
+  echo "\\set lease :client_id / 2
+SELECT status FROM fencing.acquire('bench', 'takeover-' || :lease, 'bench', ttl => '200 ms', wait => '30 s');" >"$CLUSTER_DIR/takeover.pgbench"
+  rate_pgbench takeover -M prepared -c $((2 * TAKEN_OVER)) -j 2 -T "$1" >/dev/null
+  cluster_psql -c "INSERT INTO bench.result SELECT 'takeover', 'gap', row_number() OVER (), extract(epoch FROM acquired_at - expired_at) * 1e3, 1
+    FROM (SELECT acquired_at, lag(expires_at) OVER (PARTITION BY key ORDER BY token) AS expired_at FROM fencing.term WHERE key ~ '^takeover-') AS t
+   WHERE expired_at IS NOT NULL"
 }

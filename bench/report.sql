@@ -21,9 +21,21 @@ INSERT INTO rate_label VALUES
     ('lease', 'fencing_off', 'by_hand_off', NULL, 6, 'line 4 over line 5'),
     ('renew', 'renew_by_hand', 'renew_by_hand', NULL, 1, 'UPDATE by hand'),
     ('renew', 'renew', 'renew_by_hand', 0.9, 2, 'renew'),
+    ('peers_acquire', 'by_hand', 'by_hand', NULL, 1, 'by hand'),
+    ('peers_acquire', 'fencing', 'by_hand', NULL, 2, 'acquire, release'),
+    ('peers_acquire', 'etcd', 'by_hand', NULL, 3, 'etcd: grant, put if absent, revoke'),
+    ('peers_acquire', 'redis', 'by_hand', NULL, 4, 'Redis: SET NX PX, compare and delete'),
+    ('peers_renew', 'by_hand', 'by_hand', NULL, 1, 'UPDATE by hand'),
+    ('peers_renew', 'fencing', 'by_hand', NULL, 2, 'renew'),
+    ('peers_renew', 'etcd', 'by_hand', NULL, 3, 'etcd: keep-alive, which it writes nowhere'),
+    ('peers_renew', 'redis', 'by_hand', NULL, 4, 'Redis: compare and PEXPIRE'),
     ('batch', 'renew_one', 'renew_one', NULL, 1, 'renew, one by one'),
     ('batch', 'renew_all', 'renew_one', 20, 2, 'renew_all'),
     ('batch', 'renew_all_by_hand', 'renew_one', NULL, 3, 'UPDATE by hand');
+INSERT INTO rate_label
+SELECT 'clients', format('inline %s', n), format('unguarded %s', n), NULL, n,
+       format('%s client%s, guard, key_columns, inline token', n, CASE WHEN n > 1 THEN 's' ELSE '' END)
+  FROM unnest('{1,4,8,16,32}'::int[]) AS n;
 INSERT INTO label VALUES
     ('bulk', 'unguarded', 1, 'unguarded'),
     ('bulk', 'empty', 2, 'empty C trigger'),
@@ -46,6 +58,18 @@ INSERT INTO label VALUES
     ('growth', 'acquire', 1, 'acquire'),
     ('growth', 'renew', 2, 'renew'),
     ('growth', 'release', 3, 'release'),
+    ('growth', 'unguarded', 4, 'UPDATE of one row'),
+    ('growth', 'guarded', 5, 'UPDATE, guard, key_columns, inline token'),
+    ('wal', 'unguarded', 1, 'UPDATE of one row'),
+    ('wal', 'inline', 2, 'UPDATE, guard, key_columns, inline token'),
+    ('wal', 'by_hand', 3, 'UPDATE, PL/pgSQL fence, FOR SHARE'),
+    ('wal', 'application', 4, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
+    ('wal', 'by_hand acquire', 5, 'acquiring by hand'),
+    ('wal', 'fencing acquire', 6, 'acquire'),
+    ('wal', 'by_hand renew', 7, 'renewing by hand'),
+    ('wal', 'fencing renew', 8, 'renew'),
+    ('wal', 'by_hand release', 9, 'releasing by hand'),
+    ('wal', 'fencing release', 10, 'release'),
     ('storm', 'one', 1, 'renew, 16 clients'),
     ('storm', 'all', 2, 'renew_all, 10 clients with 1,000 each');
 
@@ -88,27 +112,49 @@ SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS
 -- half counts in which the slower of the two runs was made at the better pace.
 CREATE TEMP VIEW rate AS
 WITH pair AS (
-    SELECT l.section, l.variant, l.base, l.at_least, l.line, l.text, v.value AS tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
+    SELECT l.section, l.variant, l.base, l.at_least, l.line, l.text, v.value AS tps, base.value AS base_tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
            row_number() OVER (PARTITION BY l.section, l.line ORDER BY greatest(v.pace, base.pace)) AS place,
            count(*) OVER (PARTITION BY l.section, l.line) AS n
       FROM rate_label AS l
       JOIN bench.judged AS v ON v.part = l.section AND v.variant = l.variant
       JOIN bench.judged AS base ON base.part = v.part AND base.round = v.round AND base.variant = l.base)
-SELECT section, at_least, line, text, count(*) || CASE WHEN bool_and(slow) THEN '~' ELSE '' END AS n,
-       percentile_cont(0.5) WITHIN GROUP (ORDER BY tps) AS tps,
+SELECT section, variant, base, at_least, line, text, count(*) || CASE WHEN bool_and(slow) THEN '~' ELSE '' END AS n,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY tps) AS tps,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY base_tps) AS base_tps,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY ratio) AS quartile
-  FROM pair WHERE place <= (n + 1) / 2 GROUP BY section, at_least, line, text;
+  FROM pair WHERE place <= (n + 1) / 2 GROUP BY section, variant, base, at_least, line, text;
 
 -- A call's time over that of the same call on another side, in the same round.
 CREATE TEMP VIEW call AS
-SELECT CASE v.side WHEN 'many' THEN 'growth' ELSE 'call' END AS section, v.call, count(*) AS n,
+SELECT v.call, count(*) AS n,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY v.us) AS us,
        percentile_cont(0.5) WITHIN GROUP (ORDER BY base.us) AS base_us,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us / base.us) AS quartile
   FROM bench.call AS v
-  JOIN bench.call AS base ON base.call = v.call AND base.round = v.round
-   AND base.side = CASE v.side WHEN 'fencing' THEN 'by_hand' WHEN 'many' THEN 'few' END
- GROUP BY 1, v.call;
+  JOIN bench.call AS base ON base.call = v.call AND base.round = v.round AND base.side = 'by_hand'
+ WHERE v.side = 'fencing'
+ GROUP BY v.call;
+
+-- So among leases of another number than a thousand. A guarded write's over the unguarded one's among as many.
+CREATE TEMP VIEW growth AS
+SELECT v.call, v.side::bigint AS leases, count(*) AS n,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us) AS us,
+       percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY v.us / base.us) AS quartile
+  FROM bench.call AS v
+  JOIN bench.call AS base ON base.round = v.round
+   AND CASE WHEN v.call = 'guarded' THEN base.call = 'unguarded' AND base.side = v.side ELSE base.call = v.call AND base.side = '1000' END
+ WHERE v.side ~ '^[0-9]'
+ GROUP BY v.call, v.side;
+
+-- What a transaction costs that is counted and not timed.
+CREATE TEMP VIEW wal AS
+SELECT l.line, l.text, w.value AS bytes, w.value / base.value AS ratio, m.value AS multixacts
+  FROM bench.judged AS w
+  JOIN label AS l ON l.section = 'wal' AND l.variant = w.variant
+  JOIN bench.judged AS base ON base.part = 'wal'
+   AND base.variant = CASE WHEN w.variant ~ '^(fencing|by_hand) ' THEN replace(w.variant, 'fencing', 'by_hand') ELSE 'unguarded' END
+  JOIN bench.judged AS m ON m.part = 'multixacts' AND m.variant = w.variant
+ WHERE w.part = 'wal';
 
 CREATE FUNCTION pg_temp.verdict(met boolean, target text) RETURNS text LANGUAGE sql AS
 $$ SELECT CASE WHEN met IS NULL THEN '' ELSE target || CASE WHEN met THEN '  ok' ELSE '  MISS' END END $$;
@@ -125,13 +171,18 @@ SELECT p.part, 0 AS line, pg_temp.line(p.title, p.column_1, '[quartiles]', 'n', 
                (4, 'UPDATE of ' || :'rows' || ' rows in 64 partitions', 'ns a row', 'x empty', 'target', '', ''),
                (5, '1000 leases in one transaction, a row each', 'ns a key', '', '', '', ''),
                (6, 'UPDATE of one row, 8 clients, prepared, durable', 'tps', 'x', 'target', '', ''),
-               (7, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''),
-               (8, 'Acquire and release, 16 clients, 1,000 leases, prepared', 'a second', 'x', 'target', '', ''),
-               (9, 'Renew, 16 clients, 1,000 leases, prepared, durable', 'a second', 'x', 'target', '', ''),
-               (10, 'Renewals of 1,000 leases by 1 client, prepared, durable', 'a second', 'x', 'target', '', ''),
-               (11, 'Renewal storm on 10,000 leases', 'HOT %', 'a s', 'target', '', ''),
-               (12, 'Hand-over of a released lease, 50 waiters', 'ms', '', 'target', '', ''),
-               (13, 'One call, 1 client, durable: 1,000,000 leases over 1,000', 'us', 'x', 'target', '', ''))
+               (7, 'The same by 1 client to 32: guarded over unguarded', 'tps', 'x', '', '', ''),
+               (8, 'One call, 1 client, prepared, durable', 'us', 'x', '', '', ''),
+               (9, 'Acquire and release, 16 clients, 1,000 leases, prepared', 'a second', 'x', 'target', '', ''),
+               (10, 'Renew, 16 clients, 1,000 leases, prepared, durable', 'a second', 'x', 'target', '', ''),
+               (11, 'Acquire and release, 16 clients of one program, durable', 'a second', 'x', '', '', ''),
+               (12, 'Renew, 16 clients of one program, durable', 'a second', 'x', '', '', ''),
+               (13, 'Renewals of 1,000 leases by 1 client, prepared, durable', 'a second', 'x', 'target', '', ''),
+               (14, 'Renewal storm on 10,000 leases', 'HOT %', 'a s', 'target', '', ''),
+               (15, 'Hand-over of a released lease, 50 waiters', 'ms', '', 'target', '', ''),
+               (16, 'Takeover of an expired lease, 1 waiter', 'ms', '', '', '', ''),
+               (17, 'One call, 1 client, durable, of so many leases', 'us', 'x', 'target', '', ''),
+               (18, 'Log written by one transaction', 'bytes', 'x', '', 'multixact', ''))
        AS p (part, title, column_1, column_2, target, column_3, target_3)
 UNION ALL
 SELECT array_position(ARRAY['insert', 'update', 'insert_parted', 'update_parted'], b.part), l.line,
@@ -155,42 +206,64 @@ SELECT 5, l.line,
   JOIN label AS l ON l.section = 'keys' AND l.variant = k.variant
  WHERE k.part = 'keys'
 UNION ALL
-SELECT CASE r.section WHEN 'rate' THEN 6 WHEN 'lease' THEN 8 WHEN 'renew' THEN 9 WHEN 'batch' THEN 10 END, r.line,
-       pg_temp.line(r.text, round(r.tps)::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM990.000'), to_char(r.quartile[3], 'FM990.000')), r.n,
+SELECT CASE r.section WHEN 'rate' THEN 6 WHEN 'clients' THEN 7 WHEN 'lease' THEN 9 WHEN 'renew' THEN 10
+                      WHEN 'peers_acquire' THEN 11 WHEN 'peers_renew' THEN 12 WHEN 'batch' THEN 13 END, r.line,
+       pg_temp.line(r.text, round(r.tps[2])::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM990.000'), to_char(r.quartile[3], 'FM990.000')), r.n,
            to_char(r.quartile[2], 'FM990.000'), pg_temp.verdict(r.quartile[2] >= r.at_least, '>= ' || r.at_least), '', '')
   FROM rate AS r
 UNION ALL
-SELECT 7, l.line,
+SELECT 8, l.line,
        pg_temp.line(format('%s, over %s us by hand', l.text, round(c.base_us)), round(c.us)::text,
            format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
            to_char(c.quartile[2], 'FM0.00'), '', '', '')
   FROM call AS c
-  JOIN label AS l ON l.section = c.section AND l.variant = c.call
- WHERE c.section = 'call'
+  JOIN label AS l ON l.section = 'call' AND l.variant = c.call
 UNION ALL
-SELECT 11, l.line,
+SELECT 14, l.line,
        pg_temp.line(l.text, to_char(s.value, 'FM990.0'), '', '', (SELECT round(value)::text FROM bench.result WHERE part = 'storm' AND variant = s.variant || '_updates'),
            pg_temp.verdict(s.value > 95, '> 95'), '', '')
   FROM bench.result AS s
   JOIN label AS l ON l.section = 'storm' AND l.variant = s.variant
  WHERE s.part = 'storm'
 UNION ALL
-SELECT 12, 1,
-       pg_temp.line('from one holder''s release to the next one''s grant', to_char(h.quartile[2], 'FM990.0'),
-           format('[%s .. %s]', to_char(h.quartile[1], 'FM990.0'), to_char(h.quartile[3], 'FM990.0')), h.n::text, '',
-           pg_temp.verdict(h.quartile[2] <= 100, '<= 100'), '', '')
-  FROM (SELECT count(*) AS n, percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY value) AS quartile
-          FROM bench.result WHERE part = 'handover') AS h
- WHERE h.n > 0
+SELECT CASE h.part WHEN 'handover' THEN 15 ELSE 16 END, 1,
+       pg_temp.line(CASE h.part WHEN 'handover' THEN 'from one holder''s release to the next one''s grant' ELSE 'from the end of its ttl to the next one''s grant' END,
+           to_char(h.quartile[2], 'FM990.0'), format('[%s .. %s]', to_char(h.quartile[1], 'FM990.0'), to_char(h.quartile[3], 'FM990.0')), h.n::text, '',
+           pg_temp.verdict(CASE h.part WHEN 'handover' THEN h.quartile[2] <= 100 END, '<= 100'), '', '')
+  FROM (SELECT part, count(*) AS n, percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY value) AS quartile
+          FROM bench.result WHERE part IN ('handover', 'takeover') GROUP BY part) AS h
 UNION ALL
-SELECT 13, l.line,
-       pg_temp.line(format('%s, over %s us', l.text, round(c.base_us)), round(c.us)::text,
-           format('[%s .. %s]', to_char(c.quartile[1], 'FM0.00'), to_char(c.quartile[3], 'FM0.00')), c.n::text,
-           to_char(c.quartile[2], 'FM0.00'), pg_temp.verdict(CASE WHEN l.variant <> 'release' THEN c.quartile[2] <= 1.2 END, '<= 1.2'), '', '')
-  FROM call AS c
-  JOIN label AS l ON l.section = c.section AND l.variant = c.call
- WHERE c.section = 'growth';
+SELECT 17, 10 * l.line + log(g.leases)::int,
+       pg_temp.line(format('%s, %s', l.text, to_char(g.leases, 'FM9,999,999')), round(g.us[2])::text,
+           format('[%s .. %s]', to_char(g.quartile[1], 'FM0.00'), to_char(g.quartile[3], 'FM0.00')), g.n::text, to_char(g.quartile[2], 'FM0.00'),
+           pg_temp.verdict(CASE WHEN g.call IN ('acquire', 'renew') AND g.leases = 1000000 THEN g.quartile[2] <= 1.2 END, '<= 1.2'), '', '')
+  FROM growth AS g
+  JOIN label AS l ON l.section = 'growth' AND l.variant = g.call
+UNION ALL
+SELECT 18, line,
+       pg_temp.line(text, round(bytes)::text, '', '', to_char(ratio, 'FM990.00'), '', to_char(multixacts, 'FM0.000'), '')
+  FROM wal;
 
 -- A part that was not measured has no line but its title's.
 SELECT CASE WHEN line = 0 THEN E'\n' ELSE '' END || text
   FROM (SELECT *, count(*) OVER (PARTITION BY part) AS n FROM lines) AS l WHERE n > 1 ORDER BY part, line;
+
+-- What the pictures show: ratios as bars, and lines over a number of leases or clients (src/draw.rs).
+COPY (SELECT kind, section, name, ours, x, value, low, high FROM (
+    SELECT 'ratios' AS kind,
+           CASE r.section WHEN 'rate' THEN 'Writing one row, 8 clients: the rate over that of the unguarded write'
+                          WHEN 'peers_acquire' THEN 'Acquire and release, 16 clients: over a lease table by hand'
+                          ELSE 'Renew, 16 clients: over a lease table by hand' END AS section,
+           r.text AS name, r.variant ~ '^(inline|present|fencing)' AS ours,
+           r.line AS x, r.quartile[2] AS value, r.quartile[1] AS low, r.quartile[3] AS high, array_position('{rate,peers_acquire,peers_renew}', r.section) AS place
+      FROM rate AS r WHERE r.section IN ('rate', 'peers_acquire', 'peers_renew')
+    UNION ALL
+    SELECT 'growth', 'Number of leases: microseconds a call, 1 client', l.text, true, g.leases, g.us[2], g.us[1], g.us[3], 1
+      FROM growth AS g JOIN label AS l ON l.section = 'growth' AND l.variant = g.call
+    UNION ALL
+    SELECT 'growth', 'Number of clients: writes of one row a second', l.text, true, r.line, v.rate[2], v.rate[1], v.rate[3], 2
+      FROM rate AS r, LATERAL (VALUES ('guarded', r.tps), ('unguarded', r.base_tps)) AS v (variant, rate)
+      JOIN label AS l ON l.section = 'growth' AND l.variant = v.variant
+     WHERE r.section = 'clients') AS p
+ ORDER BY kind, place, x, name
+) TO STDOUT \g :pictures

@@ -79,8 +79,7 @@ bench_rate() {
     rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
   done
   pace_script
-  first=$(cluster_psql -At -c "SELECT min(token) FROM bench.token WHERE key ~ '^client' HAVING max(token) - min(token) = $((RATE_CLIENTS - 1))")
-  [ -n "$first" ] || die "the clients' tokens are not consecutive"
+  first=$(first_client)
   until=$((SECONDS + $2))
   for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
     variants=("${RATE_TARGETS[@]}")
@@ -91,6 +90,19 @@ bench_rate() {
       rate_measure "$variant" "$round" "$3" "$first"
     done
   done
+}
+
+# first_client: the token of the first client's lease.
+first_client() {
+  first_of "bench.token WHERE key ~ '^client'" 32
+}
+
+# first_of TABLE COUNT: the first of so many consecutive tokens.
+first_of() {
+  local first
+  first=$(cluster_psql -At -c "SELECT min(token) FROM $1 HAVING max(token) - min(token) = $2 - 1 AND count(*) = $2")
+  [ -n "$first" ] || die "the tokens in $1 are not $2 consecutive ones"
+  echo "$first"
 }
 
 # rate_measure VARIANT ROUND RUN FIRST_TOKEN

@@ -19,6 +19,6 @@ step "$TARGET/lint-fmt.log" "cargo fmt" cargo fmt --all --check -- --color never
 step "$TARGET/lint-clippy.log" "cargo clippy" \
   cargo clippy --workspace --all-targets --no-default-features --features "pg$PG_MAJOR test_clock mutants" --color never -- -D warnings || status=1
 if command -v shellcheck >/dev/null; then
-  step "$TARGET/lint-shellcheck.log" "shellcheck" shellcheck -x scripts/*.sh scripts/suites/*.sh .ci/run || status=1
+  step "$TARGET/lint-shellcheck.log" "shellcheck" shellcheck -x scripts/*.sh scripts/suites/*.sh bench/*.sh examples/*/*.sh .ci/run || status=1
 fi
 exit "$status"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and the machine lacks, nothing else; with
-# the argument `etcd`, that as well, for its example. Says nothing when nothing is
-# missing. Packages come from apt; elsewhere it says what to install. A PostgreSQL
-# chosen by PG_CONFIG is only checked.
+# the arguments `etcd` and `redis`, those as well, for etcd's example and the
+# benchmarks. Says nothing when nothing is missing. Packages come from apt;
+# elsewhere it says what to install. A PostgreSQL chosen by PG_CONFIG is only checked.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/lib.sh
@@ -11,7 +11,7 @@ here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/postgres.sh"
 
 PGRX_VERSION=0.18.1
-WITH=${1:-}
+WITH=" $* "
 
 check_rust() {
   local needed have
@@ -42,7 +42,8 @@ missing_packages() {
   command -v pkg-config >/dev/null || echo pkg-config
   has_libclang || echo libclang-dev
   has_pgbouncer || echo pgbouncer
-  [ "$WITH" != etcd ] || command -v etcd >/dev/null || echo etcd-server
+  case $WITH in *" etcd "*) command -v etcd >/dev/null || echo etcd-server ;; esac
+  case $WITH in *" redis "*) command -v redis-server >/dev/null || echo redis-server ;; esac
   if ! has_pgrx; then
     # cargo-pgrx itself links OpenSSL.
     pkg-config --exists openssl 2>/dev/null || echo libssl-dev
@@ -110,7 +111,7 @@ without_main_cluster() {
   return "$status"
 }
 
-# Nor does anybody want a pooler or an etcd to run that a test has need of.
+# Nor does anybody want a pooler, an etcd or a Redis to run that a test has need of.
 without_services() {
   local policy=/usr/sbin/policy-rc.d status=0 service
   if [ ! -e $policy ]; then
@@ -122,7 +123,7 @@ without_services() {
   "$@" || status=$?
   [ -z "$policy" ] || as_root rm -f "$policy"
   if command -v systemctl >/dev/null; then
-    for service in pgbouncer etcd; do
+    for service in pgbouncer etcd redis-server; do
       case " ${packages[*]} " in *" $service"*) as_root systemctl --quiet disable "$service" 2>/dev/null || true ;; esac
     done
   fi
@@ -149,7 +150,7 @@ install_packages() {
   say "  missing: ${packages[*]}"
   local quietly=()
   case " ${packages[*]} " in *" postgresql-"*) quietly+=(without_main_cluster) ;; esac
-  case " ${packages[*]} " in *" pgbouncer "* | *" etcd-server "*) quietly+=(without_services) ;; esac
+  case " ${packages[*]} " in *" pgbouncer "* | *" etcd-server "* | *" redis-server "*) quietly+=(without_services) ;; esac
   step "$log" "installing them" "${quietly[@]}" apt_install "${packages[@]}" || die "apt-get install failed: see $log"
 }
 

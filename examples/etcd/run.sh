@@ -92,5 +92,7 @@ wait $a || status=$?
 sed 1d "$CLUSTER_DIR/A"
 row=$(cluster_psql -At -c "SELECT body, fencing.seq_of(written_under) FROM report")
 say "The row that stands: $row"
-[ $status -eq 3 ] && grep -q LF001 "$CLUSTER_DIR/A" || die "the example failed: A was not refused with LF001"
+if [ $status -ne 3 ] || ! grep -q LF001 "$CLUSTER_DIR/A"; then
+  die "the example failed: A was not refused with LF001"
+fi
 [[ $row == "by B|"* ]] || die "the example failed: B's row does not stand"

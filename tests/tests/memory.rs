@@ -1,5 +1,6 @@
 //! One server process serves thousands of guarded transactions, caught errors and savepoints, and
 //! is no bigger afterwards: neither its memory contexts nor what the library keeps beside them.
+//! `make leaks` runs the last of them with a million.
 
 use fencing_tests::{Cluster, Sql};
 use postgres::Client;
@@ -151,4 +152,51 @@ fn guards_that_come_and_go() {
          BEGIN; SELECT fencing.present({token}); UPDATE t SET v = 1; COMMIT"
     );
     scene.stays("protect and unprotect", 1500, |session| session.run(&cycle));
+}
+
+/// All kinds of transactions in turn, caught errors and savepoints among them: `FENCING_TEST_TRANSACTIONS`
+/// of them after a tenth as many to warm up.
+#[test]
+fn a_long_life() {
+    const BATCH: usize = 100;
+    let transactions = std::env::var("FENCING_TEST_TRANSACTIONS").map_or(10_000, |n| n.parse().expect("a number"));
+    let mut scene = scene();
+    let (token, stale) = (scene.token, scene.stale);
+    scene.session.run(
+        "CREATE FUNCTION caught(stale bigint) RETURNS void LANGUAGE plpgsql AS $$
+         BEGIN
+             BEGIN UPDATE inline SET v = 0, fence = stale; RAISE 'passed'; EXCEPTION WHEN SQLSTATE 'LF013' THEN END;
+             BEGIN UPDATE keyed SET v = 0; RAISE 'passed'; EXCEPTION WHEN SQLSTATE 'LF004' THEN END;
+         END $$",
+    );
+    let present = format!("SELECT fencing.present({token})");
+    let write = "UPDATE t SET v = v + 1";
+    let five = format!(
+        "BEGIN; {present}; {write}; COMMIT;
+         UPDATE inline SET v = v + 1, fence = {token};
+         BEGIN; SAVEPOINT s; {present}; {write}; ROLLBACK TO s; {present}; {write}; RELEASE s; COMMIT;
+         BEGIN; {present}; SELECT caught({stale}); {write}; COMMIT;
+         BEGIN; {present}; {write}; ROLLBACK;"
+    );
+    let batch = five.repeat(BATCH / 5);
+    let mut run = |scene: &mut Scene, transactions: usize| {
+        for _ in 0..transactions / BATCH {
+            scene.session.run(&batch);
+            assert_eq!(scene.session.code("UPDATE t SET v = 0"), "LF002");
+        }
+        scene.size()
+    };
+    let before = run(&mut scene, transactions / 10);
+    println!("{:>12} {:>16} {:>18}", "transactions", "RssAnon, bytes", "contexts, bytes");
+    println!("{:>12} {:>16} {:>18}", 0, before.0, before.1);
+    let mut after = before;
+    for done in (1..=10).map(|tenth| tenth * transactions / 10) {
+        after = run(&mut scene, transactions / 10);
+        println!("{done:>12} {:>16} {:>18}", after.0, after.1);
+    }
+    let (rss, contexts) = (after.0 - before.0, after.1 - before.1);
+    assert!(rss <= 1 << 20, "{transactions} transactions: the process has grown by {rss} bytes");
+    assert!(contexts <= 64 << 10, "{transactions} transactions: its memory contexts have grown by {contexts} bytes");
+    let written: i64 = scene.session.get("SELECT ((SELECT v FROM t) + (SELECT v FROM inline))::bigint");
+    assert_eq!(written as usize, transactions * 11 / 10 / 5 * 4, "every one of them wrote what it should have");
 }
