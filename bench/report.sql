@@ -256,7 +256,7 @@ COPY (SELECT kind, section, name, ours, x, value, low, high FROM (
                           ELSE 'Renew, 16 clients: over a lease table by hand' END AS section,
            r.text AS name, r.variant ~ '^(inline|present|fencing)' AS ours,
            r.line AS x, r.quartile[2] AS value, r.quartile[1] AS low, r.quartile[3] AS high, array_position('{rate,peers_acquire,peers_renew}', r.section) AS place
-      FROM rate AS r WHERE r.section IN ('rate', 'peers_acquire', 'peers_renew')
+      FROM rate AS r WHERE r.section IN ('rate', 'peers_acquire', 'peers_renew') AND r.variant <> 'unguarded_each'
     UNION ALL
     SELECT 'growth', 'Number of leases: microseconds a call, 1 client', l.text, true, g.leases, g.us[2], g.us[1], g.us[3], 1
       FROM growth AS g JOIN label AS l ON l.section = 'growth' AND l.variant = g.call

@@ -119,7 +119,7 @@ fn bars(points: &[&Point]) -> String {
     const BAR: f64 = 22.0;
     let (step, end) = axis(points.iter().map(|point| point.high).fold(1.0, f64::max));
     let at = |ratio: f64| LEFT + ratio / end * (WIDTH - LEFT - 60.0);
-    let (mut svg, mut grid, mut y) = (String::new(), String::new(), 18.0);
+    let (mut svg, mut grid, mut y, mut texts) = (String::new(), String::new(), 18.0, Vec::new());
     for (title, bars) in groups(points, section) {
         text(&mut svg, (12.0, y + 8.0), "start", r##"fill="#333" font-weight="600""##, title);
         y += 20.0;
@@ -133,7 +133,8 @@ fn bars(points: &[&Point]) -> String {
             );
             line(&mut svg, (at(bar.low), middle), (at(bar.high), middle), r##"stroke="#333" stroke-width="1.3""##);
             let beside = (at(bar.high.max(bar.value)) + 6.0, middle + 4.0);
-            text(&mut svg, beside, "start", r##"fill="#333" font-size="12""##, &format!("{:.2}", bar.value));
+            let legible = r##"fill="#333" font-size="12" stroke="#fff" stroke-width="3" paint-order="stroke""##;
+            texts.push((beside, legible, format!("{:.2}", bar.value)));
             y += BAR;
         }
         y += 16.0;
@@ -144,6 +145,9 @@ fn bars(points: &[&Point]) -> String {
         text(&mut svg, (at(ratio), y + 8.0), "middle", r##"fill="#777" font-size="12""##, &number(ratio));
     }
     line(&mut svg, (at(1.0), 30.0), (at(1.0), y - 8.0), r##"stroke="#333" stroke-dasharray="4 3""##);
+    for (at, attributes, value) in texts {
+        text(&mut svg, at, "start", attributes, &value);
+    }
     document(y + 22.0, "Rates of guarded writes and of leases, each over its baseline", &(grid + &svg))
 }
 
@@ -170,7 +174,7 @@ fn panels(points: &[&Point]) -> String {
         places.sort_by(f64::total_cmp);
         places.dedup();
         for x in places {
-            text(&mut svg, (across(x), BOTTOM + 18.0), "middle", r##"fill="#777" font-size="12""##, &number(x));
+            text(&mut svg, (across(x), BOTTOM + 18.0), "middle", r##"fill="#777" font-size="11""##, &number(x));
         }
         for (at, (name, points)) in groups(points, name).iter().enumerate() {
             let (colour, legend) = (COLOURS[at % COLOURS.len()], BOTTOM + 42.0 + 18.0 * at as f64);
