@@ -8,6 +8,7 @@ PEERS_CLIENTS=16
 PEERS_LEASES=1000
 # Neighbours in a round are compared best: the baseline stands beside the extension.
 PEERS=(etcd fencing by_hand redis)
+PEER_JOBS=()
 
 # peers_server NAME COMMAND...: in the background, to be ended by peers_stop.
 peers_server() {
@@ -15,6 +16,7 @@ peers_server() {
   shift
   # shellcheck disable=SC2016 # for that shell to expand
   as_cluster_user sh -c 'echo $$ >"$0.pid"; exec "$@" >"$0.log" 2>&1' "$name" "$@" &
+  PEER_JOBS+=($!)
 }
 
 peers_start() {
@@ -42,11 +44,13 @@ peers_socket() {
 
 # peers_stop: also at exit.
 peers_stop() {
-  local file
-  for file in "$CLUSTER_DIR"/*.pid; do
-    [ ! -f "$file" ] || kill "$(cat "$file")" 2>/dev/null || true
-    rm -f "$file"
+  local name
+  [ ${#PEER_JOBS[@]} -gt 0 ] || return 0
+  for name in etcd redis; do
+    kill "$(cat "$CLUSTER_DIR/$name.pid")" 2>/dev/null || true
   done
+  wait "${PEER_JOBS[@]}" || true
+  PEER_JOBS=()
 }
 
 # bench_peers ROUNDS SECONDS RUN: rounds as those of single_row.sh.
