@@ -125,6 +125,7 @@ say
 say "n measurements count. ns a row: medians, beyond the unguarded statement's; x empty: that over what the empty C trigger"
 say "costs beyond it; by hand: what the PL/pgSQL fence costs over that. Rates and calls: x is the median of the ratios to the"
 say "unguarded rate, or to the same by hand, of the same round; of the rates' rounds the half at the better pace. ~: slow throughout."
+say "Of so many leases: x that among 1,000; the guarded UPDATE's x the unguarded one's. Log: x the unguarded UPDATE, or the same by hand."
 missed=$({ grep -o MISS "$TARGET/bench/report.txt" || true; } | wc -l)
 say
 say "$missed targets missed; every measurement: $TARGET/bench/*.csv; pictures: $TARGET/bench/*.svg"

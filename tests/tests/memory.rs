@@ -179,7 +179,7 @@ fn a_long_life() {
          BEGIN; {present}; {write}; ROLLBACK;"
     );
     let batch = five.repeat(BATCH / 5);
-    let mut run = |scene: &mut Scene, transactions: usize| {
+    let run = |scene: &mut Scene, transactions: usize| {
         for _ in 0..transactions / BATCH {
             scene.session.run(&batch);
             assert_eq!(scene.session.code("UPDATE t SET v = 0"), "LF002");
