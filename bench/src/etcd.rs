@@ -1,6 +1,6 @@
 //! Leases in etcd, over gRPC: a lease is granted, and the key put with it if it is absent; released, the
 //! lease is revoked, which deletes the key. Renewals go over one stream a client, as etcd's own
-//! clients do it.
+//! clients do it. Or one lease serves all that a client holds, and a release deletes the key alone.
 
 use crate::{Client, Result};
 use prost::Message;
@@ -90,6 +90,20 @@ mod proto {
         pub lease: i64,
     }
 
+    /// DeleteRangeRequest
+    #[derive(Clone, PartialEq, Message)]
+    pub struct Delete {
+        #[prost(bytes = "vec", tag = "1")]
+        pub key: Vec<u8>,
+    }
+
+    /// DeleteRangeResponse
+    #[derive(Clone, PartialEq, Message)]
+    pub struct Deleted {
+        #[prost(int64, tag = "2")]
+        pub deleted: i64,
+    }
+
     /// TxnResponse
     #[derive(Clone, PartialEq, Message)]
     pub struct Done {
@@ -128,6 +142,21 @@ where
     Ok(answer.into_inner())
 }
 
+async fn grant(grpc: &mut Grpc<Channel>) -> Result<i64> {
+    let lease: Granted = call(grpc, "/etcdserverpb.Lease/LeaseGrant", Grant { ttl: TTL_S }).await?;
+    Ok(lease.id)
+}
+
+async fn put_if_absent(grpc: &mut Grpc<Channel>, key: &str, lease: i64) -> Result<()> {
+    let put = Put { key: key.into(), value: b"bench".into(), lease };
+    let absent = Compare { target: 1, key: key.into(), create_revision: Some(0) };
+    let txn = Txn { compare: vec![absent], success: vec![Op { put: Some(put) }] };
+    match call(grpc, "/etcdserverpb.KV/Txn", txn).await? {
+        Done { succeeded: true } => Ok(()),
+        Done { succeeded: false } => Err(format!("{key} is held").into()),
+    }
+}
+
 impl Client for Etcd {
     type Held = i64;
 
@@ -137,14 +166,9 @@ impl Client for Etcd {
     }
 
     async fn acquire(&mut self, key: &str) -> Result<i64> {
-        let lease: Granted = call(&mut self.grpc, "/etcdserverpb.Lease/LeaseGrant", Grant { ttl: TTL_S }).await?;
-        let put = Put { key: key.into(), value: b"bench".into(), lease: lease.id };
-        let absent = Compare { target: 1, key: key.into(), create_revision: Some(0) };
-        let txn = Txn { compare: vec![absent], success: vec![Op { put: Some(put) }] };
-        match call(&mut self.grpc, "/etcdserverpb.KV/Txn", txn).await? {
-            Done { succeeded: true } => Ok(lease.id),
-            Done { succeeded: false } => Err(format!("{key} is held").into()),
-        }
+        let lease = grant(&mut self.grpc).await?;
+        put_if_absent(&mut self.grpc, key, lease).await?;
+        Ok(lease)
     }
 
     async fn renew(&mut self, _: &str, &id: &i64) -> Result<()> {
@@ -162,5 +186,36 @@ impl Client for Etcd {
     async fn release(&mut self, _: &str, id: i64) -> Result<()> {
         let _: Ignored = call(&mut self.grpc, "/etcdserverpb.Lease/LeaseRevoke", Id { id }).await?;
         Ok(())
+    }
+}
+
+/// A connection, and one lease for whatever it holds.
+pub struct Session {
+    etcd: Etcd,
+    lease: i64,
+}
+
+impl Client for Session {
+    type Held = ();
+
+    async fn connect(socket: &str) -> Result<Self> {
+        let mut etcd = Etcd::connect(socket).await?;
+        let lease = grant(&mut etcd.grpc).await?;
+        Ok(Session { etcd, lease })
+    }
+
+    async fn acquire(&mut self, key: &str) -> Result<()> {
+        put_if_absent(&mut self.etcd.grpc, key, self.lease).await
+    }
+
+    async fn renew(&mut self, key: &str, (): &()) -> Result<()> {
+        self.etcd.renew(key, &self.lease).await
+    }
+
+    async fn release(&mut self, key: &str, (): ()) -> Result<()> {
+        match call(&mut self.etcd.grpc, "/etcdserverpb.KV/DeleteRange", Delete { key: key.into() }).await? {
+            Deleted { deleted: 1 } => Ok(()),
+            Deleted { deleted } => Err(format!("{deleted} keys deleted, not 1").into()),
+        }
     }
 }

@@ -12,7 +12,8 @@ use tokio::task::JoinSet;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-const USAGE: &str = "usage: fencing-bench load fencing|by_hand|redis|etcd SOCKET acquire|renew CLIENTS LEASES SECONDS
+const USAGE: &str =
+    "usage: fencing-bench load fencing|by_hand|redis|etcd|etcd_session SOCKET acquire|renew CLIENTS LEASES SECONDS
        fencing-bench draw DIRECTORY CSV ...";
 
 /// One client, with a connection of its own.
@@ -123,6 +124,7 @@ async fn load(kind: &str, socket: &str, load: Load) -> Result<f64> {
         "by_hand" => load.run::<postgres::ByHand>(socket).await,
         "redis" => load.run::<redis::Redis>(socket).await,
         "etcd" => load.run::<etcd::Etcd>(socket).await,
+        "etcd_session" => load.run::<etcd::Session>(socket).await,
         _ => Err(USAGE.into()),
     }
 }
