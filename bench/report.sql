@@ -150,11 +150,11 @@ SELECT v.call, v.side::bigint AS leases, count(*) AS n,
 -- What a transaction costs that is counted and not timed.
 CREATE TEMP VIEW wal AS
 SELECT l.line, l.text, w.value AS bytes, w.value / base.value AS ratio, m.value AS multixacts
-  FROM bench.judged AS w
+  FROM median AS w
   JOIN label AS l ON l.section = 'wal' AND l.variant = w.variant
-  JOIN bench.judged AS base ON base.part = 'wal'
+  JOIN median AS base ON base.part = 'wal'
    AND base.variant = CASE WHEN w.variant ~ '^(fencing|by_hand) ' THEN replace(w.variant, 'fencing', 'by_hand') ELSE 'unguarded' END
-  JOIN bench.judged AS m ON m.part = 'multixacts' AND m.variant = w.variant
+  JOIN median AS m ON m.part = 'multixacts' AND m.variant = w.variant
  WHERE w.part = 'wal';
 
 CREATE FUNCTION pg_temp.verdict(met boolean, target text) RETURNS text LANGUAGE sql AS

@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # What one transaction writes to the log, and how many multixacts it takes (row locks that transactions
 # share; PostgreSQL must vacuum whole tables before it runs out of their numbers). Counted, not timed.
-# Round 0 is to warm up: of each page, the first change after a checkpoint is written whole. Sourced by run.sh.
+# Medians of rounds: in the first ones, pages are written whole, as each is with its first change after
+# a checkpoint. Sourced by run.sh.
 
 WAL_CLIENTS=8
 WAL_LEASES=1000
+WAL_ROUNDS=5
 
 # bench_wal TRANSACTIONS: of each client that writes.
 bench_wal() {
@@ -40,7 +42,7 @@ wal_writes() {
       rate_script "$variant" | sed -e 1,2d -e "s/bench\.$variant/bench.wal_$variant/; s/:client_id/0/"
     } >"$CLUSTER_DIR/wal_$variant.pgbench"
   done
-  for round in 0 1; do
+  for ((round = 0; round <= WAL_ROUNDS; round++)); do
     for variant in "${variants[@]}"; do
       wal_count "$variant" "$round" $((WAL_CLIENTS * $1)) \
         rate_pgbench "wal_$variant" -M prepared -c $WAL_CLIENTS -j 2 -t "$1" -D "token=$(first_client)"
@@ -51,7 +53,7 @@ wal_writes() {
 # wal_calls: by one session, each call a transaction.
 wal_calls() {
   local round side call
-  for round in 0 1; do
+  for ((round = 0; round <= WAL_ROUNDS; round++)); do
     for side in fencing by_hand; do
       for call in acquire renew release; do
         wal_count "$side $call" "$round" "$WAL_LEASES" wal_each "$side" "$call"
