@@ -139,7 +139,8 @@ impl Chaos<'_> {
     }
 
     fn terminate(&mut self) {
-        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'worker' ORDER BY random() LIMIT 1";
+        let sql =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'worker' ORDER BY random() LIMIT 1";
         if self.connected() && self.admin.rows(sql, &[]).is_ok_and(|rows| !rows.is_empty()) {
             self.done.terminated += 1;
         }

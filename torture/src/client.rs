@@ -90,7 +90,7 @@ impl<'a> Client<'a> {
     }
 
     fn step(&mut self) {
-        let many = self.shared.held.lock().expect("the pool").len() >= 6;
+        let many = self.shared.held.lock().expect("the pool").len() >= 4;
         match self.dice.below(1000) {
             0..=2 => self.think(),
             3..=6 => self.revoke(),
@@ -369,8 +369,7 @@ impl<'a> Client<'a> {
     /// Everything that it finds in the pool, in one statement.
     fn renew_all(&mut self) {
         let terms = std::mem::take(&mut *self.shared.held.lock().expect("the pool"));
-        let ops: Vec<_> =
-            terms.iter().map(|term| self.begin_kind(Kind::Renew, term.lease, term.token, 0, 0)).collect();
+        let ops: Vec<_> = terms.iter().map(|term| self.begin_kind(Kind::Renew, term.lease, term.token, 0, 0)).collect();
         self.count(1);
         let tokens: Vec<_> = terms.iter().map(|term| term.token).collect();
         let sql = format!("SELECT status, expires_at FROM {}.renew_all($1)", self.shared.schema);
@@ -404,10 +403,8 @@ impl<'a> Client<'a> {
         let grace = if self.dice.permille(500) { 0 } else { 1 + self.dice.below(plan::TTL) as i64 };
         let op = self.begin_kind(Kind::Revoke, lease, 0, grace * 1000, 0);
         self.count(1);
-        let sql = format!(
-            "SELECT {}.revoke($1, $2, 'torture', grace => $3::bigint * '1 ms'::interval)",
-            self.shared.schema
-        );
+        let sql =
+            format!("SELECT {}.revoke($1, $2, 'torture', grace => $3::bigint * '1 ms'::interval)", self.shared.schema);
         match self.session.rows(&sql, &[&lease.namespace(), &lease.key(), &grace]) {
             Ok(rows) => self.note(&Event::answer(op, Status::said(rows[0].get(0)))),
             Err(failure) => self.failed(op, failure),

@@ -47,7 +47,10 @@ impl Options {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let number = |name: &str| {
             text(name).map(|value| {
-                value.replace(['_', ','], "").parse::<u64>().unwrap_or_else(|_| panic!("{name} is a number, not {value}"))
+                value
+                    .replace(['_', ','], "")
+                    .parse::<u64>()
+                    .unwrap_or_else(|_| panic!("{name} is a number, not {value}"))
             })
         };
         let now = std::time::UNIX_EPOCH.elapsed().map_or(1, |since| since.as_secs() % 1_000_000);

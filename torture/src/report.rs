@@ -67,7 +67,8 @@ impl Tally {
             }
         }
         tally.takeovers = granted.values().map(|n| n - 1).sum();
-        for (what, calls) in [("renew", &facts.renewals), ("release", &facts.releases), ("revoke", &facts.revocations)] {
+        for (what, calls) in [("renew", &facts.renewals), ("release", &facts.releases), ("revoke", &facts.revocations)]
+        {
             for call in calls {
                 tally.call(what, call);
             }
@@ -182,7 +183,12 @@ impl Progress {
         if self.shown.elapsed() > Duration::from_secs(15) {
             self.shown = Instant::now();
             let rate = operations as f64 / self.since.elapsed().as_secs_f64();
-            println!("  {}: {} operations, {} a second", self.what, number(self.before + operations), number(rate as u64));
+            println!(
+                "  {}: {} operations, {} a second",
+                self.what,
+                number(self.before + operations),
+                number(rate as u64)
+            );
         }
     }
 }
@@ -207,7 +213,12 @@ pub fn end(options: &Options, outcome: &crate::round::Outcome) {
     println!("{:<44} {:>12} {:>12} {:>12}", "", "writes", "stale writes", "lost updates");
     let line = |name: &str, tally: &Tally| {
         let stale = tally.faults(Fault::StaleWrite);
-        println!("{name:<44} {:>12} {:>12} {:>12}", number(tally.written), number(stale), number(tally.faults(Fault::LostUpdate)));
+        println!(
+            "{name:<44} {:>12} {:>12} {:>12}",
+            number(tally.written),
+            number(stale),
+            number(tally.faults(Fault::LostUpdate))
+        );
     };
     let mut ours = Tally { written: outcome.ours.written, ..Tally::default() };
     ours.count(&outcome.violations);
@@ -229,7 +240,10 @@ pub fn end(options: &Options, outcome: &crate::round::Outcome) {
     }
     let kept = outcome.kept.as_ref().map(|dir| dir.display().to_string()).unwrap_or_default();
     println!("{} violations, SEED={}: history and server.log are in {kept}", outcome.violations.len(), options.seed);
-    println!("The same choices again: make torture SEED={} (the system's own timing is another each time)", options.seed);
+    println!(
+        "The same choices again: make torture SEED={} (the system's own timing is another each time)",
+        options.seed
+    );
 }
 
 fn tally(tally: &Tally) {

@@ -73,7 +73,9 @@ pub fn run(options: &Options) -> Outcome {
         fs::remove_dir_all(&dir).expect("a round's history");
     }
     drop(run);
-    for (name, check) in [("checked before each write", byhand::Check::Read), ("checked with FOR SHARE", byhand::Check::Share)] {
+    for (name, check) in
+        [("checked before each write", byhand::Check::Read), ("checked with FOR SHARE", byhand::Check::Share)]
+    {
         if options.compare > 0 {
             outcome.by_hand.push((name, compare(options, check)));
         }
@@ -86,7 +88,8 @@ fn compare(options: &Options, check: byhand::Check) -> Tally {
     let mut run = Run::new(options, Flavour::ByHand(check));
     let mut tally = Tally::default();
     while tally.operations < options.compare {
-        let (round, violations, dir) = run.round(options.round.min(options.compare - tally.operations), tally.operations);
+        let (round, violations, dir) =
+            run.round(options.round.min(options.compare - tally.operations), tally.operations);
         tally.add(&round);
         tally.count(&violations);
         fs::remove_dir_all(&dir).expect("a round's history");

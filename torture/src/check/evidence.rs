@@ -1,7 +1,7 @@
 //! Refusals: each must have its reason in the history.
 
 use super::facts::{Acquire, Advance, Call, Facts, Fate, Span, Transaction};
-use super::terms::{Terms, crashed_after, is_allowed, voided};
+use super::terms::{Terms, crashed_after, voided};
 use super::{Fault, Violations};
 use crate::history::{State, Status};
 use crate::plan::{Lease, TTL};
@@ -24,16 +24,16 @@ pub fn check(facts: &Facts, terms: &Terms, found: &mut Violations) {
     for acquire in &facts.acquires {
         judge.acquire(acquire, found);
     }
-    let errors = [(&facts.renewals, [""]), (&facts.releases, [""]), (&facts.revocations, ["55P03"]), (&facts.evictions, ["55006"])];
-    for (calls, allowed) in errors {
-        for call in calls.iter() {
-            if let Some(state) = call.said.state.filter(|state| !is_allowed(*state, &allowed)) {
-                found.add(Fault::Unexpected, format!("{state:?} of {call:?}"));
-            }
-        }
+    for call in &facts.releases {
+        let serializable = call.within.is_some_and(|t| facts.transactions[t].isolation == 2);
+        // What was done before has doomed such a transaction: whatever comes next is told.
+        judge.error(call, if serializable { &["40001"] } else { &[] }, found);
     }
+    facts.renewals.iter().for_each(|call| judge.error(call, &[], found));
+    facts.revocations.iter().for_each(|call| judge.error(call, &["55P03"], found));
+    facts.evictions.iter().for_each(|call| judge.error(call, &["55006"], found));
     for advance in &facts.advances {
-        if let Some(state) = advance.said.state.filter(|state| !is_allowed(*state, &["55P03"])) {
+        if let Some(state) = advance.said.state.filter(|state| state.text() != "55P03") {
             found.add(Fault::Unexpected, format!("{state:?} of {advance:?}"));
         }
     }
@@ -74,6 +74,12 @@ impl Judge<'_> {
             "LF007" => statement && self.in_transition(span),
             "40001" => t.isolation > 0 && (t.isolation == 2 || self.was_written_beside(t, lease, span)),
             _ => false,
+        }
+    }
+
+    fn error(&self, call: &Call, allowed: &[&str], found: &mut Violations) {
+        if let Some(state) = call.said.state.filter(|state| !allowed.contains(&state.text())) {
+            found.add(Fault::Unexpected, format!("{state:?} of {call:?}"));
         }
     }
 
@@ -155,9 +161,8 @@ impl Judge<'_> {
     fn may_be_held(&self, acquire: &Acquire) -> bool {
         let terms = &self.terms.of_lease[usize::from(acquire.lease.0)];
         let held = terms.iter().rev().any(|term| {
-            let lenient_over = self.terms.monotonic(
-                term.renewed.iter().map(|r| r.until).fold(term.expires_at, i64::max),
-            );
+            let lenient_over =
+                self.terms.monotonic(term.renewed.iter().map(|r| r.until).fold(term.expires_at, i64::max));
             let over = match acquire.lease.is_lenient() && !term.maybe_renewed {
                 true => term.over.min(lenient_over.1.saturating_add(SLACK)),
                 false => term.over,
@@ -177,4 +182,3 @@ impl Judge<'_> {
         })
     }
 }
-

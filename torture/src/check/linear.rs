@@ -12,8 +12,8 @@ use super::terms::Terms;
 use super::{Fault, Violations};
 use crate::history::Status;
 use crate::plan::Lease;
-use std::collections::HashSet;
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
+use std::collections::HashSet;
 
 /// Operations in a piece, at most: the search takes exponentially longer with each that is in flight.
 const MOST: usize = 14;

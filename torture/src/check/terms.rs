@@ -3,7 +3,7 @@
 
 use super::facts::{Facts, NEVER, Span};
 use super::{Fault, Violations};
-use crate::history::{State, Status};
+use crate::history::Status;
 use crate::last::Last;
 use crate::plan::Lease;
 use fencing_core::Token;
@@ -109,7 +109,10 @@ impl Terms {
             let start = requested.get(&(a.request, a.lease)).copied().unwrap_or(a.span.start);
             if let Some((lease, request, n)) = by_token.get(&a.token) {
                 if *lease != a.lease || *request != a.request || a.request == 0 {
-                    found.add(Fault::DuplicateTerm, format!("{} answers two requests, for {lease:?} and {:?}", a.token, a.lease));
+                    found.add(
+                        Fault::DuplicateTerm,
+                        format!("{} answers two requests, for {lease:?} and {:?}", a.token, a.lease),
+                    );
                 }
                 let term = &mut self.of_lease[usize::from(lease.0)][*n];
                 term.span.end = term.span.end.min(a.span.end);
@@ -372,9 +375,4 @@ impl Terms {
             .take_while(|r| r.span.start < before)
             .any(|r| r.span.end >= term.span.start && (r.span.start + r.grace).saturating_sub(slack) <= before)
     }
-}
-
-/// Errors that a call may give.
-pub fn is_allowed(state: State, allowed: &[&str]) -> bool {
-    allowed.contains(&state.text())
 }

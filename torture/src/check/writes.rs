@@ -122,6 +122,5 @@ fn durable_until(facts: &Facts) -> Vec<u64> {
 /// A commit that didn't wait, shortly before an unclean end.
 fn may_be_lost(facts: &Facts, durable: &[u64], transaction: &Transaction) -> bool {
     let next = facts.crashes.iter().zip(durable).find(|(crash, _)| crash.span.end >= transaction.commit.end);
-    !transaction.synchronous
-        && next.is_some_and(|(crash, durable)| !crash.clean && transaction.commit.end > *durable)
+    !transaction.synchronous && next.is_some_and(|(crash, durable)| !crash.clean && transaction.commit.end > *durable)
 }
