@@ -6,6 +6,8 @@ use crate::dice::Dice;
 use crate::history::{Event, Kind, Recorder, State, Status};
 use crate::plan::{self, Form, LEASES, Lease};
 use crate::session::{Failure, Session};
+use postgres::Row;
+use postgres::types::ToSql;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
@@ -52,6 +54,8 @@ pub struct Client<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) dice: Dice,
     pub(crate) session: Session,
+    /// Another connection, to acquire while a transaction is open.
+    other: Session,
     recorder: Recorder,
     /// A request without an answer yet: its lease, its number.
     request: Option<(Lease, u64)>,
@@ -59,8 +63,8 @@ pub struct Client<'a> {
 
 impl<'a> Client<'a> {
     /// A client with a history of its own.
-    pub fn new(shared: &'a Shared, dice: Dice, session: Session, recorder: Recorder) -> Client<'a> {
-        Client { shared, dice, session, recorder, request: None }
+    pub fn new(shared: &'a Shared, dice: Dice, session: Session, other: Session, recorder: Recorder) -> Client<'a> {
+        Client { shared, dice, session, other, recorder, request: None }
     }
 
     /// Goes on until it is told to stop.
@@ -98,7 +102,8 @@ impl<'a> Client<'a> {
             10..=19 => self.write_late(),
             20..=22 => self.write_wrongly(),
             23 => self.session.close(),
-            24..=99 if many => self.renew(),
+            24..=25 => self.with_old_snapshot(),
+            26..=99 if many => self.renew(),
             100..=109 if many => self.renew_all(),
             110..=219 => self.transaction(),
             220..=259 if !many => self.acquire(),
@@ -140,7 +145,7 @@ impl<'a> Client<'a> {
         sleep(Duration::from_millis(self.dice.below(ms)));
     }
 
-    fn any_lease(&mut self) -> Lease {
+    pub(crate) fn any_lease(&mut self) -> Lease {
         if self.dice.permille(600) {
             let (first, number) = HOT[self.dice.index(HOT.len())];
             return Lease(first + self.dice.below(number.into()) as u16);
@@ -171,6 +176,47 @@ impl<'a> Client<'a> {
         }
     }
 
+    /// Acquires a lease by the other connection, without conditions.
+    pub(crate) fn acquire_beside(&mut self, lease: Lease) -> Option<Term> {
+        if !self.other.is_open() && !self.other.open(&self.shared.stop) {
+            return None;
+        }
+        let op = self.begin_kind(Kind::Acquire, lease, 0, 0, 0);
+        self.count(1);
+        let sql = self.acquisition();
+        let values: [&(dyn ToSql + Sync); 5] = [&lease.namespace(), &lease.key(), &0i64, &None::<String>, &false];
+        let result = self.other.rows(&sql, &values);
+        self.acquired(op, lease, result)
+    }
+
+    fn acquisition(&self) -> String {
+        format!(
+            "SELECT status, token, acquired_at, expires_at FROM {}.acquire($1, $2, 'torture', \
+             wait => $3::bigint * '1 ms'::interval, request_id => $4::text::uuid, bind_session => $5)",
+            self.shared.schema
+        )
+    }
+
+    /// Records the answer.
+    fn acquired(&mut self, op: u64, lease: Lease, result: Result<Vec<Row>, Failure>) -> Option<Term> {
+        let rows = match result {
+            Ok(rows) => rows,
+            Err(failure) => {
+                self.failed(op, failure);
+                return None;
+            }
+        };
+        let status = Status::said(rows[0].get(0));
+        let mut event = Event::answer(op, status);
+        if status == Status::Granted {
+            let (from, to): (SystemTime, SystemTime) = (rows[0].get(2), rows[0].get(3));
+            event = event.of(lease, rows[0].get(1)).with(micros(from), micros(to));
+        }
+        self.note(&event);
+        let left = 5 + self.dice.below(60);
+        (status == Status::Granted).then_some(Term { lease, token: event.token, v: None, left })
+    }
+
     fn acquire(&mut self) {
         let repeated = self.request.take();
         let (lease, request) = repeated.unwrap_or_else(|| {
@@ -181,31 +227,14 @@ impl<'a> Client<'a> {
         let wait = if self.dice.permille(80) { self.dice.below(60) as i64 } else { 0 };
         let id = (request > 0).then(|| format!("{request:032x}"));
         let op = self.begin_kind(Kind::Acquire, lease, 0, request as i64, bound.into());
-        let sql = format!(
-            "SELECT status, token, acquired_at, expires_at FROM {}.acquire($1, $2, 'torture', \
-             wait => $3::bigint * '1 ms'::interval, request_id => $4::text::uuid, bind_session => $5)",
-            self.shared.schema
-        );
         self.count(1);
-        match self.session.rows(&sql, &[&lease.namespace(), &lease.key(), &wait, &id, &bound]) {
-            Ok(rows) => {
-                let status = Status::said(rows[0].get(0));
-                let mut event = Event::answer(op, status);
-                if status == Status::Granted {
-                    let (from, to): (SystemTime, SystemTime) = (rows[0].get(2), rows[0].get(3));
-                    event = event.of(lease, rows[0].get(1)).with(micros(from), micros(to));
-                }
-                self.note(&event);
-                if status == Status::Granted {
-                    let left = 5 + self.dice.below(60);
-                    self.put(Term { lease, token: event.token, v: None, left });
-                }
-            }
-            Err(failure) => {
-                self.failed(op, failure);
-                self.request = (failure == Failure::Lost && request > 0).then_some((lease, request));
-            }
+        let sql = self.acquisition();
+        let result = self.session.rows(&sql, &[&lease.namespace(), &lease.key(), &wait, &id, &bound]);
+        let lost = result.as_ref().is_err_and(|failure| *failure == Failure::Lost);
+        if let Some(term) = self.acquired(op, lease, result) {
+            self.put(term);
         }
+        self.request = (lost && request > 0).then_some((lease, request));
     }
 
     /// A write that is a transaction by itself. Its term is given back or forgotten after some.

@@ -78,6 +78,33 @@ impl Client<'_> {
         }
     }
 
+    /// A transaction whose snapshot is older than the grant under which it writes.
+    pub(crate) fn with_old_snapshot(&mut self) {
+        let lease = self.any_lease();
+        let isolation = 1 + self.dice.index(2);
+        let op = self.begin_kind(Kind::Begin, Lease(0), 0, isolation as i64, 0);
+        let sql = format!("BEGIN ISOLATION LEVEL {}", ISOLATION[isolation]);
+        if self.done(op, |client| client.session.run(&sql)).is_err() {
+            return;
+        }
+        let mut term = Term { lease, token: 0, v: None, left: 0 };
+        let seen = self.value(&mut term);
+        let acquired = seen.and_then(|v| self.acquire_beside(lease).map(|term| (v, term)));
+        if let Some((v, term)) = acquired {
+            let mut used = [Used { term, v, over: false }];
+            let result = self.statements(&mut used);
+            // Whatever it has come to, from now on it is a term like others.
+            self.put(term);
+            if result.is_ok() {
+                let _ = self.finish(Kind::Commit, "COMMIT");
+                return;
+            }
+        }
+        if self.session.is_open() {
+            let _ = self.finish(Kind::Rollback, "ROLLBACK");
+        }
+    }
+
     /// Runs something and records how it ended.
     fn done(&mut self, op: u64, body: impl FnOnce(&mut Self) -> Step<()>) -> Step<()> {
         let result = body(self);

@@ -88,7 +88,8 @@ pub fn main(orders: &Orders) {
                 // Every fourth commits without waiting for its WAL.
                 let session = Session::new(config(&orders.socket, "worker"), thread == 3);
                 let recorder = Recorder::create(&orders.dir, number, orders.incarnation).expect("a history");
-                Client::new(shared, Dice::new(orders.seed, user), session, recorder).work();
+                let other = Session::new(config(&orders.socket, "worker"), false);
+                Client::new(shared, Dice::new(orders.seed, user), session, other, recorder).work();
             });
         }
         scope.spawn(|| {

@@ -151,6 +151,22 @@ fn a_holder_that_has_not_seen_the_last_write() {
     assert_eq!(story.faults(), [Fault::LostUpdate]);
 }
 
+/// In REPEATABLE READ (and not in READ COMMITTED) a term must not be younger than what was read.
+#[test]
+fn a_write_under_a_term_that_the_snapshot_is_older_than() {
+    for isolation in [0, 1] {
+        let mut story = Story::new(2);
+        story.begin(0, Kind::Begin, Lease(0), 0, isolation);
+        let token = story.grant(0, STRICT);
+        let write = story.begin(0, Kind::Write, STRICT, token, 1);
+        story.answer(0, write, Status::Done, 0, 0, 0);
+        let commit = story.begin(0, Kind::Commit, Lease(0), 0, 0);
+        story.row(STRICT, token, 1, write);
+        story.answer(0, commit, Status::Done, 0, 0, 0);
+        assert_eq!(story.faults(), if isolation > 0 { vec![Fault::OldSnapshot] } else { vec![] });
+    }
+}
+
 #[test]
 fn a_committed_write_that_is_gone() {
     let (mut story, ..) = takeover(STRICT);

@@ -72,7 +72,7 @@ impl Judge<'_> {
             "LF004" => statement && token != 0 && self.terms.get(token).is_none_or(|(of, _)| of != lease),
             "LF005" => statement && voided(self.facts, token, span.end),
             "LF007" => statement && self.in_transition(span),
-            "40001" => t.isolation > 0 && (t.isolation == 2 || self.was_written_beside(t, lease, span)),
+            "40001" => t.isolation > 0 && self.is_not_serializable(t, lease, token, span),
             _ => false,
         }
     }
@@ -86,6 +86,13 @@ impl Judge<'_> {
     fn in_transition(&self, span: Span) -> bool {
         let beside = |a: &Advance| a.span.start < span.end && a.span.end > span.start;
         self.facts.advances.iter().any(beside)
+    }
+
+    /// The snapshot is older than the term, or than another write of the row; what dooms a SERIALIZABLE
+    /// transaction can't be seen from outside.
+    fn is_not_serializable(&self, t: &Transaction, lease: Lease, token: i64, span: Span) -> bool {
+        let newer = self.terms.get(token).is_some_and(|(_, term)| term.span.end > t.start);
+        t.isolation == 2 || newer || self.was_written_beside(t, lease, span)
     }
 
     /// Somebody else wrote the row after the transaction had begun.

@@ -23,6 +23,8 @@ pub enum Fault {
     EndedWrite,
     /// A write was accepted under no term of its lease, or is stamped with another one.
     ForeignWrite,
+    /// A transaction wrote under a term that its snapshot is older than.
+    OldSnapshot,
     /// A holder wrote over what it had not seen.
     LostUpdate,
     /// A write that its client was told is committed is not there.

@@ -90,7 +90,12 @@ fn in_time(transaction: &Transaction, write: &Write, terms: &Terms, found: &mut 
     if transaction.commit.start > known {
         found.add(Fault::LateWrite, format!("{write:?}, committed {:?}, successor known {known}", transaction.commit));
     }
-    let over = terms.get(write.token).map_or(NEVER, |(_, term)| term.over);
+    let term = terms.get(write.token).map(|(_, term)| term);
+    // Its first statement was answered before the term was asked for.
+    if transaction.isolation > 0 && term.is_some_and(|term| transaction.start < term.span.start) {
+        found.add(Fault::OldSnapshot, format!("{write:?}, begun {}", transaction.start));
+    }
+    let over = term.map_or(NEVER, |term| term.over);
     if transaction.checked.start > over {
         found.add(Fault::EndedWrite, format!("{write:?}, committed {:?}, over {over}", transaction.commit));
     }
