@@ -16,5 +16,6 @@ pub mod plan;
 pub mod report;
 pub mod round;
 pub mod session;
+pub mod show;
 pub mod transaction;
 pub mod worker;

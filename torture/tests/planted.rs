@@ -116,6 +116,27 @@ fn a_write_after_the_terms_end() {
     }
 }
 
+/// The last step: it would have run out before the commit, but is given back before.
+#[test]
+fn a_term_given_back_in_the_transaction_itself() {
+    for given_back in [true, false] {
+        let mut story = Story::new(2);
+        let token = story.grant(0, STRICT);
+        story.begin(0, Kind::Begin, Lease(0), 0, 0);
+        let write = story.begin(0, Kind::Write, STRICT, token, 1);
+        story.answer(0, write, Status::Done, 0, 0, 0);
+        if given_back {
+            let release = story.begin(0, Kind::Release, STRICT, token, 1);
+            story.answer(0, release, Status::Released, 0, 0, 0);
+        }
+        story.expire();
+        let commit = story.begin(0, Kind::Commit, Lease(0), 0, 0);
+        story.row(STRICT, token, 1, write);
+        story.answer(0, commit, Status::Done, 0, 0, 0);
+        assert_eq!(story.faults(), if given_back { vec![] } else { vec![Fault::EndedWrite] });
+    }
+}
+
 #[test]
 fn a_write_under_another_leases_term() {
     let mut story = Story::new(2);

@@ -5,7 +5,7 @@ use super::terms::Terms;
 use super::{Fault, Violations};
 use crate::history::Status;
 use crate::last::{Counter, Last, Written};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What must hold of writes.
 pub fn check(facts: &Facts, last: &Last, terms: &Terms, found: &mut Violations) {
@@ -16,21 +16,31 @@ pub fn check(facts: &Facts, last: &Last, terms: &Terms, found: &mut Violations) 
         match index.get(&row.op) {
             Some(n) if !there[*n] => {
                 there[*n] = true;
-                written(row, ops[*n].0, ops[*n].1, terms, found);
+                written(row, &facts.transactions[ops[*n].0], ops[*n].1, terms, found);
             }
             Some(_) => found.add(Fault::Phantom, format!("twice: {row:?}")),
             None => found.add(Fault::Phantom, format!("nobody's: {row:?}")),
         }
     }
     order(last, found);
+    // Whoever gives the term back in the transaction itself has ended it in time: that it would have run out
+    // before the commit is nothing any more.
+    let given_back: HashSet<(usize, i64)> = facts
+        .releases
+        .iter()
+        .filter(|call| call.said.status == Status::Released)
+        .filter_map(|call| Some((call.within?, call.token)))
+        .collect();
     let durable = durable_until(facts);
-    for ((transaction, write), there) in ops.iter().zip(there) {
+    for ((n, write), there) in ops.iter().zip(there) {
+        let transaction = &facts.transactions[*n];
         let accepted = write.said.status == Status::Done && !write.undone && transaction.fate == Fate::Committed;
         if accepted && !there && !may_be_lost(facts, &durable, transaction) {
             found.add(Fault::LostWrite, format!("{write:?}, committed {:?}", transaction.commit));
         }
         if there || accepted {
-            in_time(transaction, write, terms, found);
+            let given_back = given_back.contains(&(*n, write.token));
+            in_time(transaction, write, given_back, terms, found);
         }
     }
     for transaction in facts.transactions.iter().filter(|t| t.fate == Fate::Forgotten) {
@@ -38,8 +48,9 @@ pub fn check(facts: &Facts, last: &Last, terms: &Terms, found: &mut Violations) 
     }
 }
 
-fn by_operation(facts: &Facts) -> Vec<(&Transaction, &Write)> {
-    facts.transactions.iter().flat_map(|t| t.writes.iter().map(move |w| (t, w))).collect()
+/// All writes, each with the number of its transaction.
+fn by_operation(facts: &Facts) -> Vec<(usize, &Write)> {
+    facts.transactions.iter().enumerate().flat_map(|(n, t)| t.writes.iter().map(move |w| (n, w))).collect()
 }
 
 /// A row of the witness, against the operation that wrote it.
@@ -85,7 +96,7 @@ fn order(last: &Last, found: &mut Violations) {
 }
 
 /// Nothing is committed once its term is over or its successor known.
-fn in_time(transaction: &Transaction, write: &Write, terms: &Terms, found: &mut Violations) {
+fn in_time(transaction: &Transaction, write: &Write, given_back: bool, terms: &Terms, found: &mut Violations) {
     let known = terms.successor_known(write.lease, write.token);
     if transaction.commit.start > known {
         found.add(Fault::LateWrite, format!("{write:?}, committed {:?}, successor known {known}", transaction.commit));
@@ -96,7 +107,7 @@ fn in_time(transaction: &Transaction, write: &Write, terms: &Terms, found: &mut 
         found.add(Fault::OldSnapshot, format!("{write:?}, begun {}", transaction.start));
     }
     let over = term.map_or(NEVER, |term| term.over);
-    if transaction.checked.start > over {
+    if transaction.checked.start > over && !given_back {
         found.add(Fault::EndedWrite, format!("{write:?}, committed {:?}, over {over}", transaction.commit));
     }
 }
