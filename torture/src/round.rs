@@ -202,7 +202,8 @@ impl<'a> Run<'a> {
             stop.store(true, Relaxed);
             finishing.join().expect("whoever finishes prepared transactions");
             // Every term of this round is over.
-            while chaos.epochs && !chaos.advance_epoch() {
+            let since = Instant::now();
+            while chaos.epochs && !chaos.advance_epoch() && since.elapsed() < Duration::from_secs(30) {
                 std::thread::sleep(Duration::from_millis(100));
             }
             chaos.done

@@ -130,7 +130,20 @@ impl Client<'_> {
         self.done(op, |client| client.session.run(&format!("PREPARE TRANSACTION '{op}'")))
     }
 
+    /// Presented within a savepoint that is rolled back: presented no more.
+    fn presented_in_vain(&mut self, u: &Used) -> Step<()> {
+        let present = format!("SELECT {}.present({})", self.shared.schema, u.term.token);
+        self.session.run(&format!("SAVEPOINT s; {present}; ROLLBACK TO s"))?;
+        let op = self.begin_kind(Kind::Write, u.term.lease, 0, -1, 0);
+        self.count(1);
+        let term = Term { token: 0, ..u.term };
+        self.done(op, |client| client.statement(term, -1, op))
+    }
+
     fn statements(&mut self, used: &mut [Used]) -> Step<()> {
+        if self.shared.guarded && used[0].term.lease.form() != Form::Inline && self.dice.permille(10) {
+            return self.presented_in_vain(&used[0]);
+        }
         let tokens: Vec<_> = used.iter().map(|u| u.term.token).collect();
         let inline = used.iter().all(|u| u.term.lease.form() == Form::Inline) && self.dice.permille(500);
         // Presented late or early, once or one by one.

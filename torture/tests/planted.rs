@@ -155,8 +155,10 @@ fn a_write_without_a_term() {
 #[test]
 fn a_row_that_is_stamped_otherwise() {
     let (mut story, first, _) = takeover(STAMPED);
-    story.last.written[1].stamped = Some(first);
-    assert_eq!(story.faults(), [Fault::ForeignWrite]);
+    for stamp in [Some(first), None] {
+        story.last.written[1].stamped = stamp;
+        assert_eq!(story.faults(), [Fault::ForeignWrite]);
+    }
 }
 
 #[test]

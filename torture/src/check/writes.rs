@@ -5,6 +5,7 @@ use super::terms::Terms;
 use super::{Fault, Violations};
 use crate::history::Status;
 use crate::last::{Counter, Last, Written};
+use crate::plan::Form;
 use std::collections::{HashMap, HashSet};
 
 /// What must hold of writes.
@@ -61,8 +62,9 @@ fn written(row: &Written, transaction: &Transaction, write: &Write, terms: &Term
     if transaction.fate == Fate::RolledBack || write.undone || write.said.status == Status::Refused {
         found.add(Fault::Phantom, format!("{row:?}, which was not committed: {write:?}, {:?}", transaction.said));
     }
-    if row.stamped.is_some_and(|stamped| stamped != row.token) {
-        found.add(Fault::ForeignWrite, format!("stamped otherwise: {row:?}"));
+    let stamped = (row.lease.form() == Form::Inline).then_some(row.token);
+    if row.stamped != stamped {
+        found.add(Fault::ForeignWrite, format!("not stamped with its token: {row:?}"));
     }
     if terms.get(row.token).is_none_or(|(lease, _)| lease != row.lease) {
         found.add(Fault::ForeignWrite, format!("no term of its lease: {row:?}"));
