@@ -63,6 +63,12 @@ BEGIN
     RETURN CASE WHEN NOT FOUND THEN 'not_held' WHEN grace > '0' THEN 'revoking' ELSE 'revoked' END;
 END $$;
 
+CREATE FUNCTION byhand.drop_lease(text, text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM byhand.lease WHERE namespace = $1 AND key = $2;
+    RETURN CASE WHEN FOUND THEN 'deleted' ELSE 'unknown' END;
+END $$;
+
 CREATE FUNCTION byhand.evict(text, text) RETURNS SETOF int LANGUAGE sql AS 'SELECT 1 WHERE false';
 
 CREATE FUNCTION byhand.present(bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -81,7 +87,7 @@ BEGIN
 END $$;
 
 GRANT USAGE ON SCHEMA byhand TO worker;
-GRANT SELECT, INSERT, UPDATE ON byhand.lease TO worker;
+GRANT SELECT, INSERT, UPDATE, DELETE ON byhand.lease TO worker;
 GRANT USAGE ON SEQUENCE byhand.term TO worker;
 "
     )

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Its number among the clients.
 pub const CLIENT: u16 = 100;
@@ -69,6 +69,8 @@ pub struct Chaos<'a> {
     pub operations: Arc<AtomicU64>,
     /// Whether there are epochs to open.
     pub epochs: bool,
+    /// When to come to an end, however little is done.
+    pub until: Option<Instant>,
     /// Operations from one crash to the next.
     pub crash_every: u64,
     /// What was done.
@@ -87,7 +89,7 @@ impl Chaos<'_> {
             last = now;
             let operations = self.operations.load(Relaxed);
             progress(operations);
-            if operations >= target {
+            if operations >= target || self.until.is_some_and(|until| Instant::now() > until) {
                 break;
             }
             for worker in self.workers.iter_mut().filter(|w| w.stopped_until.is_some_and(|until| until <= now)) {
@@ -103,7 +105,10 @@ impl Chaos<'_> {
                 next_epoch += self.crash_every;
                 self.advance_epoch();
             }
-            if self.happens(6000, dt) {
+            if self.happens(300, dt) && self.epochs {
+                self.purge();
+            }
+            if self.happens(8000, dt) {
                 let n = self.dice.index(self.workers.len());
                 let ms = TTL / 8 + self.dice.below(TTL * 5 / 2);
                 self.done.pauses += u64::from(self.workers[n].stopped_until.is_none());
@@ -144,6 +149,21 @@ impl Chaos<'_> {
         if self.connected() && self.admin.rows(sql, &[]).is_ok_and(|rows| !rows.is_empty()) {
             self.done.terminated += 1;
         }
+    }
+
+    /// Removes the rows of leases that have been over for a while.
+    fn purge(&mut self) {
+        if !self.connected() {
+            return;
+        }
+        let op = self.recorder.number();
+        self.recorder.write(&Event::now(op, Kind::Purge));
+        let answer = match self.admin.rows("SELECT fencing.purge_leases('1 s')", &[]) {
+            Ok(rows) => Event::answer(op, Status::Done).with(rows[0].get(0), 0),
+            Err(Failure::Refused(state)) => Event::refused(op, state),
+            Err(Failure::Lost) => Event::answer(op, Status::Lost),
+        };
+        self.recorder.write(&answer);
     }
 
     fn connected(&mut self) -> bool {

@@ -98,16 +98,17 @@ impl<'a> Client<'a> {
         match self.dice.below(1000) {
             0..=2 => self.think(),
             3..=6 => self.revoke(),
-            7..=9 => self.evict(),
+            7..=8 => self.evict(),
+            9 => self.drop_lease(),
             10..=19 => self.write_late(),
             20..=22 => self.write_wrongly(),
             23 => self.session.close(),
             24..=25 => self.with_old_snapshot(),
             26..=99 if many => self.renew(),
             100..=109 if many => self.renew_all(),
-            110..=219 => self.transaction(),
-            220..=259 if !many => self.acquire(),
-            260..=300 if self.shared.held.lock().expect("the pool").len() < 3 => self.acquire(),
+            110..=259 => self.transaction(),
+            260..=299 if !many => self.acquire(),
+            300..=340 if self.shared.held.lock().expect("the pool").len() < 3 => self.acquire(),
             _ => self.write(),
         }
     }
@@ -213,7 +214,7 @@ impl<'a> Client<'a> {
             event = event.of(lease, rows[0].get(1)).with(micros(from), micros(to));
         }
         self.note(&event);
-        let left = 5 + self.dice.below(60);
+        let left = 3 + self.dice.below(40);
         (status == Status::Granted).then_some(Term { lease, token: event.token, v: None, left })
     }
 
@@ -223,7 +224,7 @@ impl<'a> Client<'a> {
             let lease = self.any_lease();
             (lease, if self.dice.permille(150) { self.recorder.number() } else { 0 })
         });
-        let bound = request == 0 && self.dice.permille(30);
+        let bound = request == 0 && self.dice.permille(60);
         let wait = if self.dice.permille(80) { self.dice.below(60) as i64 } else { 0 };
         let id = (request > 0).then(|| format!("{request:032x}"));
         let op = self.begin_kind(Kind::Acquire, lease, 0, request as i64, bound.into());
@@ -435,6 +436,18 @@ impl<'a> Client<'a> {
         let sql =
             format!("SELECT {}.revoke($1, $2, 'torture', grace => $3::bigint * '1 ms'::interval)", self.shared.schema);
         match self.session.rows(&sql, &[&lease.namespace(), &lease.key(), &grace]) {
+            Ok(rows) => self.note(&Event::answer(op, Status::said(rows[0].get(0)))),
+            Err(failure) => self.failed(op, failure),
+        }
+    }
+
+    /// Removes a lease, held or not; its order stays.
+    fn drop_lease(&mut self) {
+        let lease = self.any_lease();
+        let op = self.begin_kind(Kind::Drop, lease, 0, 0, 0);
+        self.count(1);
+        let sql = format!("SELECT {}.drop_lease($1, $2)", self.shared.schema);
+        match self.session.rows(&sql, &[&lease.namespace(), &lease.key()]) {
             Ok(rows) => self.note(&Event::answer(op, Status::said(rows[0].get(0)))),
             Err(failure) => self.failed(op, failure),
         }

@@ -7,12 +7,12 @@ impl Dice {
     /// One for each user of a seed.
     pub fn new(seed: u64, user: u64) -> Dice {
         let mut dice = Dice(seed ^ user.wrapping_mul(0xd134_2543_de82_ef95));
-        dice.next();
+        dice.number();
         dice
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Dice {
 
     /// A number below `n`.
     pub fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
+        self.number() % n.max(1)
     }
 
     /// True so many times in a thousand.

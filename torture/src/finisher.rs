@@ -10,11 +10,14 @@ use std::time::Duration;
 /// Its number among the clients.
 pub const CLIENT: u16 = 101;
 
-/// Goes on until it is told to stop and nothing is left.
-pub fn work(mut session: Session, mut dice: Dice, mut recorder: Recorder, stop: &AtomicBool) {
+/// Goes on until it is told to stop and nothing is left, or is given up.
+pub fn work(mut session: Session, mut dice: Dice, mut recorder: Recorder, stop: &AtomicBool, abandoned: &AtomicBool) {
     loop {
         let last = stop.load(Relaxed);
-        if !session.is_open() && !session.open(&AtomicBool::new(false)) {
+        if abandoned.load(Relaxed) {
+            return;
+        }
+        if !session.is_open() && !session.open(abandoned) {
             return;
         }
         let found = session.rows("SELECT gid::bigint FROM pg_prepared_xacts ORDER BY prepared LIMIT 100", &[]);

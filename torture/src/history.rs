@@ -41,6 +41,10 @@ numbered! {
         Revoke,
         /// `evict`.
         Evict,
+        /// `drop_lease`.
+        Drop,
+        /// `purge_leases`.
+        Purge,
         /// A write that is a transaction by itself: `a` is the value.
         Alone,
         /// A transaction begins: `a` is its isolation (0: READ COMMITTED, 1, 2: SERIALIZABLE).

@@ -60,7 +60,7 @@ impl Options {
             seed: number("SEED").unwrap_or(now),
             duration: number("DURATION").map(Duration::from_secs),
             round: 500_000,
-            crash_every: if operations > 200_000 { 60_000 } else { 20_000 },
+            crash_every: if operations > 200_000 { 40_000 } else { 20_000 },
             without: text("WITHOUT").unwrap_or_default(),
             compare: number("COMPARE").unwrap_or(operations / 10),
             dir: text("TORTURE_DIR").map_or_else(|| PathBuf::from("target/torture"), PathBuf::from),

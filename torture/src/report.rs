@@ -6,7 +6,7 @@ use crate::check::{Fault, Violation};
 use crate::history::Status;
 use crate::last::Last;
 use crate::options::{Flavour, Options};
-use crate::plan;
+use crate::plan::{self, Lease};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,8 @@ pub struct Tally {
     pub written: u64,
     /// Without an answer.
     pub unanswered: u64,
+    /// Operations that were put into an order.
+    pub ordered: u64,
     /// What was done to it.
     pub done: Done,
     /// Rounds.
@@ -48,12 +50,15 @@ impl Tally {
     pub fn of(facts: &Facts, last: &Last, done: Done, working: Duration) -> Tally {
         let mut tally = Tally { done, working, rounds: 1, written: last.written.len() as u64, ..Tally::default() };
         let writes: u64 = facts.transactions.iter().map(|t| t.writes.len() as u64).sum();
+        let (dropped, purged) = facts.dropped;
+        let lenient = Lease::all().filter(|lease| lease.is_lenient()).count() as u64;
         for (kind, n) in [
             ("writes", writes),
             ("acquire", facts.acquires.len() as u64),
             ("renew", facts.renewals.len() as u64),
             ("release", facts.releases.len() as u64),
-            ("revoke", facts.revocations.len() as u64),
+            ("revoke", facts.revocations.len() as u64 - dropped - purged * lenient),
+            ("drop_lease", dropped),
             ("evict", facts.evictions.len() as u64),
         ] {
             tally.kinds.insert(kind, n);
@@ -67,7 +72,8 @@ impl Tally {
             }
         }
         tally.takeovers = granted.values().map(|n| n - 1).sum();
-        for (what, calls) in [("renew", &facts.renewals), ("release", &facts.releases), ("revoke", &facts.revocations)]
+        for (what, calls) in
+            [("renew", &facts.renewals), ("release", &facts.releases), ("taken away", &facts.revocations)]
         {
             for call in calls {
                 tally.call(what, call);
@@ -105,6 +111,7 @@ impl Tally {
         self.takeovers += other.takeovers;
         self.written += other.written;
         self.unanswered += other.unanswered;
+        self.ordered += other.ordered;
         self.rounds += other.rounds;
         self.working += other.working;
         self.checking += other.checking;
@@ -151,7 +158,7 @@ fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -249,10 +256,11 @@ pub fn end(options: &Options, outcome: &crate::round::Outcome) {
 fn tally(tally: &Tally) {
     let seconds = tally.working.as_secs_f64();
     println!(
-        "{} operations in {seconds:.0} s, {} a second; checked in {:.0} s",
+        "{} operations in {seconds:.0} s, {} a second; checked in {:.0} s, {} grants and writes put into an order",
         number(tally.operations),
         number((tally.operations as f64 / seconds) as u64),
-        tally.checking.as_secs_f64()
+        tally.checking.as_secs_f64(),
+        number(tally.ordered)
     );
     let done = &tally.done;
     println!("  operations: {}", counts(&tally.kinds));

@@ -148,13 +148,14 @@ impl<'a> Run<'a> {
         let done = self.disturbed(&dir, operations, before);
         let worked = since.elapsed();
         let (facts, last) = self.read(&dir, counters);
-        let violations = check_facts(&facts, &last);
+        let found = check_facts(&facts, &last);
         let mut tally = Tally::of(&facts, &last, done, worked);
+        tally.ordered = found.ordered;
         tally.checking = since.elapsed() - worked;
         self.highest = last.terms.iter().map(|term| term.token).fold(self.highest, i64::max);
         last::clear(&mut self.cluster.connect());
         self.rounds += 1;
-        (tally, violations, dir)
+        (tally, found.all, dir)
     }
 
     fn read(&self, dir: &Path, before: Vec<last::Counter>) -> (Facts, last::Last) {
@@ -178,13 +179,14 @@ impl<'a> Run<'a> {
         let recorder = |client| Recorder::create(dir, client, 0).expect("a history");
         let admin = || Session::new(config(&socket, "postgres"), false);
         let counted = Arc::new(AtomicU64::new(0));
-        let stop = AtomicBool::new(false);
+        let (stop, abandoned) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let dice = Dice::new(seed, finisher::CLIENT.into());
             let finishing = scope.spawn({
-                let (session, recorder, stop) = (admin(), recorder(finisher::CLIENT), &stop);
-                move || finisher::work(session, dice, recorder, stop)
+                let (session, recorder, stop, abandoned) = (admin(), recorder(finisher::CLIENT), &stop, &abandoned);
+                move || finisher::work(session, dice, recorder, stop, abandoned)
             });
+            let _abandon = Abandon(&abandoned);
             let mut chaos = Chaos {
                 dice: Dice::new(seed, chaos::CLIENT.into()),
                 recorder: recorder(chaos::CLIENT),
@@ -192,6 +194,7 @@ impl<'a> Run<'a> {
                 workers: chaos::workers(&orders, &counted),
                 operations: Arc::clone(&counted),
                 epochs: self.flavour == Flavour::Fenced,
+                until: self.options.duration.map(|duration| self.began + duration),
                 crash_every: self.options.crash_every,
                 done: Done::default(),
                 cluster: &mut self.cluster,
@@ -208,5 +211,14 @@ impl<'a> Run<'a> {
             }
             chaos.done
         })
+    }
+}
+
+/// Whoever waits for a server that will not come back waits no longer.
+struct Abandon<'a>(&'a AtomicBool);
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }

@@ -116,8 +116,8 @@ pub struct Worker {
 impl Worker {
     /// Starts it; what it has done is added to `operations`.
     pub fn start(orders: Orders, operations: &Arc<AtomicU64>) -> Worker {
-        let program = std::env::current_exe().expect("this program");
-        let mut child = Command::new(program)
+        // This very program, even if a build has put another one in its place.
+        let mut child = Command::new("/proc/self/exe")
             .arg("worker")
             .args(orders.arguments())
             .stdin(Stdio::piped())

@@ -135,11 +135,11 @@ impl Judge<'_> {
         let reason = match call.said.status {
             Status::Superseded => self.terms.successor_asked(lease, token) < span.end,
             Status::Expired => self.may_have_expired(token, span),
-            Status::Revoked => self.terms.revoked_by(lease, term, span.end),
+            Status::Revoked | Status::Deleted => self.terms.revoked_by(lease, term, span.end),
             Status::SessionLost => term.session_end < span.end,
             Status::EpochClosed => voided(self.facts, token, span.end),
             Status::Released if what == "renew" => term.released.iter().any(|r| r.start < span.end),
-            Status::Deleted | Status::Unknown => false,
+            Status::Unknown => false,
             _ => true,
         };
         if !reason || of != lease {

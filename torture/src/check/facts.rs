@@ -153,8 +153,11 @@ pub struct Facts {
     pub renewals: Vec<Call>,
     /// All releases.
     pub releases: Vec<Call>,
-    /// All revocations.
+    /// All revocations, and what else takes a term away: `drop_lease`, and `purge_leases` where the holder of
+    /// an expired term may still write.
     pub revocations: Vec<Call>,
+    /// How many of these are drops, and purges.
+    pub dropped: (u64, u64),
     /// All evictions.
     pub evictions: Vec<Call>,
     /// All transactions.
@@ -294,6 +297,18 @@ impl<'a> Reader<'a> {
                 Kind::Revoke => {
                     let call = self.call(event, span, said, event.a * 1000);
                     self.facts.revocations.push(call);
+                }
+                Kind::Drop => {
+                    let call = self.call(event, span, said, 0);
+                    self.facts.revocations.push(call);
+                    self.facts.dropped.0 += 1;
+                }
+                Kind::Purge => {
+                    for lease in Lease::all().filter(|lease| lease.is_lenient()) {
+                        let call = self.call(&Event { lease: lease.0, ..*event }, span, said, 0);
+                        self.facts.revocations.push(call);
+                    }
+                    self.facts.dropped.1 += 1;
                 }
                 Kind::Evict => {
                     let call = self.call(event, span, said, 0);

@@ -64,28 +64,33 @@ pub struct Violation {
 
 /// Collects violations.
 #[derive(Debug, Default)]
-pub struct Violations(pub Vec<Violation>);
+pub struct Violations {
+    /// All of them.
+    pub all: Vec<Violation>,
+    /// Operations for which an order was looked for, and found or not.
+    pub ordered: u64,
+}
 
 impl Violations {
     /// Adds one.
     pub fn add(&mut self, fault: Fault, text: String) {
-        self.0.push(Violation { fault, text });
+        self.all.push(Violation { fault, text });
     }
 }
 
 /// Everything that is wrong.
 pub fn check(histories: &[Vec<Event>], last: &Last) -> Vec<Violation> {
     let facts = Facts::of(histories);
-    check_facts(&facts, last)
+    check_facts(&facts, last).all
 }
 
 /// The same, of a history that has been put together.
-pub fn check_facts(facts: &Facts, last: &Last) -> Vec<Violation> {
+pub fn check_facts(facts: &Facts, last: &Last) -> Violations {
     let mut found = Violations::default();
     let terms = Terms::of(facts, last, &mut found);
     terms::check(facts, last, &terms, &mut found);
     writes::check(facts, last, &terms, &mut found);
     evidence::check(facts, &terms, &mut found);
     linear::check(facts, &terms, &mut found);
-    found.0
+    found
 }

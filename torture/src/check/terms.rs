@@ -182,8 +182,9 @@ impl Terms {
 
     /// What is known of their ends.
     fn ends(&mut self, facts: &Facts) {
-        for call in facts.revocations.iter().filter(|call| !call.undone && call.said.status != Status::NotHeld) {
-            let certain = matches!(call.said.status, Status::Revoked | Status::Revoking);
+        let nothing = [Status::NotHeld, Status::Blocked, Status::Unknown];
+        for call in facts.revocations.iter().filter(|call| !call.undone && !nothing.contains(&call.said.status)) {
+            let certain = matches!(call.said.status, Status::Revoked | Status::Revoking | Status::Deleted);
             let revoked = Revoked { span: call.span, grace: call.value as u64, certain };
             self.revoked[usize::from(call.lease.0)].push(revoked);
         }
