@@ -176,7 +176,15 @@ impl Judge<'_> {
             };
             term.span.start < acquire.span.end && over > acquire.span.start
         });
-        held || self.is_asked_for(acquire)
+        held || self.is_asked_for(acquire) || self.is_written(acquire)
+    }
+
+    /// A writer was about to end: it keeps its fence a moment longer than it can be named.
+    fn is_written(&self, acquire: &Acquire) -> bool {
+        self.facts.transactions.iter().any(|t| {
+            let of = |w: &&super::facts::Write| w.lease == acquire.lease && w.span.start < acquire.span.end;
+            t.writes.iter().filter(of).any(|w| w.span.end.max(t.commit.end) > acquire.span.start)
+        })
     }
 
     /// Somebody else's call was in flight.
