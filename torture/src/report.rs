@@ -50,7 +50,7 @@ impl Tally {
     pub fn of(facts: &Facts, last: &Last, done: Done, working: Duration) -> Tally {
         let mut tally = Tally { done, working, rounds: 1, written: last.written.len() as u64, ..Tally::default() };
         let writes: u64 = facts.transactions.iter().map(|t| t.writes.len() as u64).sum();
-        let (dropped, purged) = facts.dropped;
+        let (dropped, purged) = (facts.dropped, facts.purges.len() as u64);
         let lenient = Lease::all().filter(|lease| lease.is_lenient()).count() as u64;
         for (kind, n) in [
             ("writes", writes),

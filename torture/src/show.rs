@@ -25,7 +25,7 @@ pub fn show(dir: &Path, lease: Option<u16>) {
 /// What is of no lease may concern each.
 fn concerns(kind: Kind, of: u16, lease: u16) -> bool {
     let any = matches!(kind, Kind::Begin | Kind::Undo | Kind::Commit | Kind::Rollback | Kind::Prepare | Kind::End);
-    any || of == lease || matches!(kind, Kind::Finish | Kind::Advance | Kind::Crash)
+    any || of == lease || matches!(kind, Kind::Finish | Kind::Advance | Kind::Crash | Kind::Purge)
 }
 
 fn line(client: usize, call: &Event, event: &Event) -> String {

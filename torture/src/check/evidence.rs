@@ -176,7 +176,14 @@ impl Judge<'_> {
             };
             term.span.start < acquire.span.end && over > acquire.span.start
         });
-        held || self.is_asked_for(acquire) || self.is_written(acquire)
+        held || self.is_asked_for(acquire) || self.is_removed(acquire) || self.is_written(acquire)
+    }
+
+    /// Whoever removes it keeps everybody else out meanwhile.
+    fn is_removed(&self, acquire: &Acquire) -> bool {
+        let beside = |span: &Span| span.start < acquire.span.end && span.end > acquire.span.start;
+        let dropped = |call: &Call| call.lease == acquire.lease && beside(&call.span);
+        self.facts.purges.iter().any(beside) || self.facts.revocations.iter().any(dropped)
     }
 
     /// A writer was about to end: it keeps its fence a moment longer than it can be named.

@@ -156,8 +156,10 @@ pub struct Facts {
     /// All revocations, and what else takes a term away: `drop_lease`, and `purge_leases` where the holder of
     /// an expired term may still write.
     pub revocations: Vec<Call>,
-    /// How many of these are drops, and purges.
-    pub dropped: (u64, u64),
+    /// How many of these are drops.
+    pub dropped: u64,
+    /// All purges.
+    pub purges: Vec<Span>,
     /// All evictions.
     pub evictions: Vec<Call>,
     /// All transactions.
@@ -301,14 +303,14 @@ impl<'a> Reader<'a> {
                 Kind::Drop => {
                     let call = self.call(event, span, said, 0);
                     self.facts.revocations.push(call);
-                    self.facts.dropped.0 += 1;
+                    self.facts.dropped += 1;
                 }
                 Kind::Purge => {
                     for lease in Lease::all().filter(|lease| lease.is_lenient()) {
                         let call = self.call(&Event { lease: lease.0, ..*event }, span, said, 0);
                         self.facts.revocations.push(call);
                     }
-                    self.facts.dropped.1 += 1;
+                    self.facts.purges.push(span);
                 }
                 Kind::Evict => {
                     let call = self.call(event, span, said, 0);
