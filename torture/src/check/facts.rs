@@ -168,7 +168,8 @@ pub struct Facts {
     pub crashes: Vec<Crash>,
     /// All epochs, in order.
     pub advances: Vec<Advance>,
-    /// Of each incarnation of a client, the ends of its sessions: from the last answer on it may be over.
+    /// Of each incarnation of a client, the ends of its sessions: from the last call on that was answered it
+    /// may have been over, since an answer can wait long to be read.
     pub sessions: Vec<Vec<u64>>,
     /// Wall clock minus monotonic clock in us: least and greatest.
     pub clock: Option<(i64, i64)>,
@@ -228,7 +229,7 @@ struct Reader<'a> {
     client: usize,
     answers: HashMap<u64, (usize, Event)>,
     open: Option<Open>,
-    last_answer: u64,
+    last_alive: u64,
 }
 
 /// A transaction that has begun.
@@ -246,7 +247,7 @@ impl<'a> Reader<'a> {
         facts.sessions.push(Vec::new());
         let answers = history.iter().enumerate().filter(|(_, e)| e.kind == Kind::Answer).map(|(n, e)| (e.op, (n, *e)));
         let answers = answers.collect();
-        Reader { facts, history, client, answers, open: None, last_answer: 0 }
+        Reader { facts, history, client, answers, open: None, last_alive: 0 }
     }
 
     fn answer(&self, event: &Event) -> (Span, Said, Event) {
@@ -273,12 +274,13 @@ impl<'a> Reader<'a> {
     fn read(&mut self, finishes: &mut Finishes, prepared: &mut Prepared) {
         for event in self.history {
             if event.kind == Kind::Answer {
-                if event.status != Status::Lost {
-                    self.last_answer = event.at;
-                }
                 continue;
             }
             let (span, said, answer) = self.answer(event);
+            // What is acquired beside an open transaction is another session's.
+            if said.status != Status::Lost && !(event.kind == Kind::Acquire && self.open.is_some()) {
+                self.last_alive = event.at;
+            }
             match event.kind {
                 Kind::Acquire => self.facts.acquires.push(Acquire {
                     client: self.client,
@@ -344,7 +346,7 @@ impl<'a> Reader<'a> {
                 Kind::Crash => self.facts.crashes.push(Crash { span, clean: event.b != 0 }),
                 Kind::End => {
                     self.never_committed();
-                    self.facts.sessions[self.client].push(self.last_answer);
+                    self.facts.sessions[self.client].push(self.last_alive);
                 }
                 Kind::Clock => {
                     let (least, greatest) = self.facts.clock.unwrap_or((event.a, event.a));
@@ -354,7 +356,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.never_committed();
-        self.facts.sessions[self.client].push(self.last_answer);
+        self.facts.sessions[self.client].push(self.last_alive);
     }
 
     fn transaction(&self, event: &Event, isolation: i64) -> Transaction {

@@ -120,7 +120,7 @@ impl Terms {
             }
             let ends = &facts.sessions[a.client];
             let session_end = match a.bound {
-                true => ends.iter().copied().find(|end| *end >= a.span.end).unwrap_or(a.span.end),
+                true => ends.iter().copied().find(|end| *end >= a.span.start).unwrap_or(a.span.start),
                 false => NEVER,
             };
             let list = &mut self.of_lease[usize::from(a.lease.0)];
