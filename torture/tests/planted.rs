@@ -396,6 +396,36 @@ fn a_commit_refused_without_a_reason() {
     assert_eq!(story.faults(), [Fault::NoEvidence]);
 }
 
+/// A bound term is over with its session, which lived as long as it answered.
+#[test]
+fn a_term_whose_session_is_over() {
+    for alive in [false, true] {
+        let mut story = Story::new(2);
+        let token = story.grant_bound(0, STRICT);
+        story.refused(1, STRICT, token, "LF003");
+        if alive {
+            story.write(0, STRICT, token);
+        }
+        story.end(0);
+        assert_eq!(story.faults(), if alive { vec![Fault::NoEvidence] } else { vec![] });
+    }
+}
+
+#[test]
+fn a_lease_that_is_held_while_it_is_removed() {
+    for removed in [true, false] {
+        let (mut story, _, second) = takeover(STRICT);
+        story.release(1, STRICT, second);
+        let purge = story.purge();
+        if !removed {
+            story.answer(4, purge, Status::Done, 0, 1, 0);
+        }
+        let op = story.begin(2, Kind::Acquire, STRICT, 0, 0);
+        story.answer(2, op, Status::Held, 0, 0, 0);
+        assert_eq!(story.faults(), if removed { vec![] } else { vec![Fault::NoEvidence] });
+    }
+}
+
 #[test]
 fn a_term_that_is_said_to_be_over() {
     for status in [

@@ -110,6 +110,26 @@ impl Story {
         self.last.terms.push(Term { lease, token, acquired_at: at });
     }
 
+    /// A grant that is bound to the client's session.
+    pub fn grant_bound(&mut self, client: usize, lease: Lease) -> i64 {
+        let token = self.grant(client, lease);
+        let history = &mut self.histories[client];
+        let call = history.len() - 2;
+        history[call].b = 1;
+        token
+    }
+
+    /// A client's session ends.
+    pub fn end(&mut self, client: usize) {
+        self.begin(client, Kind::End, Lease(0), 0, 0);
+    }
+
+    /// Leases that have been over for a while are removed, which is answered later.
+    pub fn purge(&mut self) -> u64 {
+        let client = self.histories.len() - 1;
+        self.begin(client, Kind::Purge, Lease(0), 0, 0)
+    }
+
     /// The row is written, whatever the guard should say.
     pub fn row(&mut self, lease: Lease, token: i64, v: i64, op: u64) {
         let counter = &mut self.last.counters[usize::from(lease.0)];
