@@ -12,10 +12,12 @@ for part in lib postgres cluster; do
   . "$here/$part.sh"
 done
 
-variant=${VARIANT:-release}
-[ -z "${WITHOUT:-}" ] || [ -n "${VARIANT:-}" ] || variant=test
+# Only a test build has counter-measures that can be switched off.
+variant=${VARIANT:-${WITHOUT:+test}}
+variant=${variant:-release}
 "$here/setup.sh"
-[ -d "$TARGET/package/$variant" ] && [ "$variant" = dev ] || "$here/build.sh" "$variant"
+# dev: as somebody has built it.
+[ "$variant" = dev ] || "$here/build.sh" "$variant"
 step "$TARGET/build-torture.log" "building the torture" \
   cargo build --manifest-path "$ROOT/Cargo.toml" --profile torture -p fencing-torture
 pg_use
