@@ -2,9 +2,10 @@
 # PG_CONFIG chooses the PostgreSQL (15 to 18); without it: the first one found.
 
 export PG_CONFIG DESTDIR VARIANT KEEP TRANSACTIONS
+export OPERATIONS SEED DURATION COMPARE WITHOUT
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutations leaks matrix lint install installcheck bench clean
+.PHONY: help setup build demo test torture mutations leaks matrix lint install installcheck bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -15,8 +16,11 @@ setup: ## install what building needs and the machine lacks
 demo: ## the delayed holder, played on a private cluster (KEEP=1 leaves it up)
 	@scripts/demo.sh
 
-test: ## all tests (ONLY="core clusters regress isolation ways mutations docs examples", ONLY=ways/NAME)
+test: ## all tests (ONLY="core clusters regress isolation ways mutations docs examples torture", ONLY=ways/NAME)
 	@scripts/test.sh $(ONLY)
+
+torture: ## clients stopped and killed, a server that crashes, every answer checked (OPERATIONS=10000000 SEED DURATION COMPARE)
+	@scripts/torture.sh
 
 mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
 	@scripts/test.sh mutations

@@ -77,7 +77,7 @@ peers_measure() {
     [ "$peer $work" != "etcd_session renew" ] || continue
     cluster_psql -c "VACUUM fencing.lease, fencing.fence, fencing.term, bench.hand_lease" -c CHECKPOINT
     before=$(rate_pace)
-    rate=$("$TARGET/release/fencing-bench" load "$peer" "${PEER_SOCKET[$peer]}" "$work" "$PEERS_CLIENTS" "$PEERS_LEASES" "$3") ||
+    rate=$("$TARGET/load/fencing-bench" load "$peer" "${PEER_SOCKET[$peer]}" "$work" "$PEERS_CLIENTS" "$PEERS_LEASES" "$3") ||
       die "no result of $peer: $(tail -n 3 "$CLUSTER_DIR/$peer.log" 2>/dev/null)"
     after=$(rate_pace)
     note "peers_$work" "$peer" "$round" "$rate" "greatest($before, $after)"

@@ -47,7 +47,7 @@ build_empty_trigger() {
 
 # build_program: which loads the peers and draws the pictures.
 build_program() {
-  cargo build --manifest-path "$ROOT/Cargo.toml" --profile bench -p fencing-bench
+  cargo build --manifest-path "$ROOT/Cargo.toml" --profile load -p fencing-bench
 }
 
 # plan PART SECONDS
@@ -120,7 +120,7 @@ done
 say
 say "$machine_lines"
 cluster_psql -At -v "rows=$BULK_ROWS" -v "pictures=$TARGET/bench/pictures.tsv" -f "$here/report.sql" | tee "$TARGET/bench/report.txt"
-"$TARGET/release/fencing-bench" draw "$TARGET/bench" "$TARGET/bench/pictures.tsv"
+"$TARGET/load/fencing-bench" draw "$TARGET/bench" "$TARGET/bench/pictures.tsv"
 say
 say "n measurements count. ns a row: medians, beyond the unguarded statement's; x empty: that over what the empty C trigger"
 say "costs beyond it; by hand: what the PL/pgSQL fence costs over that. Rates and calls: x is the median of the ratios to the"

@@ -4,12 +4,12 @@
 # The last line is `N passed, N failed`.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-for part in lib postgres cluster regress ways suites/rust suites/golden suites/ways suites/docs suites/examples suites/other; do
+for part in lib postgres cluster regress ways suites/rust suites/golden suites/ways suites/docs suites/examples suites/torture suites/other; do
   # shellcheck source=/dev/null
   . "$here/$part.sh"
 done
 
-SUITES=(core clusters regress isolation ways mutations docs examples)
+SUITES=(core clusters regress isolation ways mutations docs examples torture)
 PASSED=0
 FAILED=0
 

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Torture: clients that are stopped and killed, on a server that crashes, and a
+# checker of what they saw. docs/torture.md says what it does.
+#   OPERATIONS=10000000  at least so many       SEED=n      the same choices again
+#   DURATION=seconds     no longer              COMPARE=n   operations without a fence (0: none)
+#   WITHOUT=name         a counter-measure switched off, to see that it is noticed
+# Fails if anything is wrong, and keeps that round's history.
+set -euo pipefail
+here=$(dirname "${BASH_SOURCE[0]}")
+for part in lib postgres cluster; do
+  # shellcheck source=/dev/null
+  . "$here/$part.sh"
+done
+
+# Only a test build has counter-measures that can be switched off.
+variant=${VARIANT:-${WITHOUT:+test}}
+variant=${variant:-release}
+"$here/setup.sh"
+# dev: as somebody has built it.
+[ "$variant" = dev ] || "$here/build.sh" "$variant"
+step "$TARGET/build-torture.log" "building the torture" \
+  cargo build --manifest-path "$ROOT/Cargo.toml" --profile load -p fencing-torture
+pg_use
+cluster_create "$TARGET/package/$variant"
+as_cluster_user mkdir -p "$CLUSTER_DIR/tests"
+export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/tests
+export TORTURE_DIR=${TORTURE_DIR:-$TARGET/torture-history}
+unset PGHOST PGPORT PGUSER PGDATABASE
+"$TARGET/load/fencing-torture"
