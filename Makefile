@@ -4,7 +4,7 @@
 export PG_CONFIG DESTDIR VARIANT KEEP TRANSACTIONS
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutations leaks matrix lint install installcheck bench clean
+.PHONY: help setup build demo test model mutations leaks matrix lint install installcheck bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -15,8 +15,11 @@ setup: ## install what building needs and the machine lacks
 demo: ## the delayed holder, played on a private cluster (KEEP=1 leaves it up)
 	@scripts/demo.sh
 
-test: ## all tests (ONLY="core clusters regress isolation ways mutations docs examples", ONLY=ways/NAME)
+test: ## all tests (ONLY="core model clusters regress isolation ways mutations docs examples", ONLY=ways/NAME)
 	@scripts/test.sh $(ONLY)
+
+model: ## every state of the protocol's model, for longer than `make test` has time for
+	@FENCING_MODEL=deep scripts/test.sh model
 
 mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
 	@scripts/test.sh mutations

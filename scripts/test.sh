@@ -9,7 +9,7 @@ for part in lib postgres cluster regress ways suites/rust suites/golden suites/w
   . "$here/$part.sh"
 done
 
-SUITES=(core clusters regress isolation ways mutations docs examples)
+SUITES=(core model clusters regress isolation ways mutations docs examples)
 PASSED=0
 FAILED=0
 

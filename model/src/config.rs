@@ -41,12 +41,13 @@ pub struct Config {
     pub guesses: bool,
     /// How often servers crash.
     pub crashes: u8,
-    /// `fencing.on_unclean_start = closed`
-    pub closed_by_crash: bool,
     /// How often an epoch is opened, and whether all at once, step by step, or either.
     pub epochs: u8,
     /// See [`Config::epochs`].
     pub transition: Transition,
+    /// Whether two servers may open an epoch of the same number. Where both do, and a token of one is presented
+    /// to the other, the other passes over its number, and both go on from the same one.
+    pub same_minute: bool,
     /// How often a copy takes the server's place or its part, and which copies there are.
     pub copies: u8,
     /// See [`Config::copies`].
@@ -95,16 +96,16 @@ const BASE: Config = Config {
     in_block: false,
     guesses: false,
     crashes: 0,
-    closed_by_crash: false,
     epochs: 0,
     transition: Transition::AtOnce,
+    same_minute: false,
     copies: 0,
     kinds: &[],
 };
 
 /// A lease's life under a clock that jumps, with renewals, releases and revocations.
 pub const LIFE: Config =
-    Config { name: "life", ttl: 2, last_tick: 5, jumps: true, renew: true, release: true, revoke: true, ..BASE };
+    Config { name: "life", ttl: 2, last_tick: 6, jumps: true, renew: true, release: true, revoke: true, ..BASE };
 
 /// A crash, which loses what is not on disk: renewals, releases, numbers, answers.
 pub const CRASH: Config = Config {
@@ -116,6 +117,8 @@ pub const CRASH: Config = Config {
     in_block: true,
     guesses: true,
     crashes: 1,
+    revoke: true,
+    draws: 2,
     ..BASE
 };
 
@@ -148,10 +151,11 @@ pub const TWO_PHASE: Config = Config {
 
 /// Three clients, of whom two may be stale at once; a released lease leaves no row.
 pub const THREE: Config =
-    Config { name: "three clients", clients: 3, release: true, ephemeral: true, draws: 3, ..BASE };
+    Config { name: "three clients", clients: 3, release: true, ephemeral: true, draws: 4, revoke: true, ..BASE };
 
 /// Two clients who may pause between any two steps whatever.
-pub const PAUSES: Config = Config { name: "every pause", every_pause: true, release: true, draws: 3, ..BASE };
+pub const PAUSES: Config =
+    Config { name: "every pause", every_pause: true, release: true, draws: 3, clients: 3, ..BASE };
 
 /// Epochs, opened at once or in seven steps, with writers in flight and a crash between.
 pub const EPOCHS: Config = Config {
@@ -184,3 +188,10 @@ pub const CLONE: Config =
 
 /// Those that a test explores.
 pub const ALL: [Config; 9] = [LIFE, CRASH, TRANSACTIONS, TWO_PHASE, THREE, PAUSES, EPOCHS, COPIES, CLONE];
+
+impl Config {
+    /// The same for longer: a tick and a number more.
+    pub fn deeper(self) -> Config {
+        Config { last_tick: self.last_tick + 1, draws: self.draws + 1, ..self }
+    }
+}

@@ -20,8 +20,6 @@ pub struct Explored {
     pub depth: usize,
     /// How long it took.
     pub took: Duration,
-    /// Whether there was nothing left to explore.
-    pub complete: bool,
     /// For each property that says something of a state, the way to one: of what must never be, or of
     /// what must be sometimes.
     pub found: HashMap<&'static str, Path<State, Action>>,
@@ -64,7 +62,6 @@ fn run(config: Config, without: Without, threads: usize, until: HasDiscoveries, 
         generated: checker.state_count(),
         depth: checker.max_depth(),
         took: began.elapsed(),
-        complete: checker.is_done(),
         found: checker.discoveries(),
     }
 }

@@ -74,11 +74,14 @@ impl Protocol {
     }
 
     fn open(&self, s: &mut State, server: u8) -> Option<()> {
-        let now = at(s.clock);
-        s.left.epochs -= 1;
+        s.left.epochs = s.left.epochs.checked_sub(1)?;
+        let next = next_epoch(at(s.clock), Some(i64::from(s.server(server)?.db.epoch)), None, false).ok()?;
+        let elsewhere = s.server(1 - server).is_some_and(|other| i64::from(other.db.epoch) == next);
+        if elsewhere && !self.config.same_minute {
+            return None;
+        }
         self.void(s, server);
         let here = s.server_mut(server)?;
-        let next = next_epoch(now, Some(i64::from(here.db.epoch)), None, false).ok()?;
         let db = &mut here.db;
         if !self.without(Measure::NewEpoch) {
             db.epoch = next as u8;

@@ -103,8 +103,7 @@ impl Protocol {
         let db = &here.db;
         let open = if db.closing { Coordinator::Closed } else { Coordinator::Open(i64::from(db.epoch)) };
         let closing_here = db.closing && db.closing_on == here.lineage;
-        let closed_by_crash = self.config.closed_by_crash && !here.settled;
-        let same = self.same_server[db.lineage as usize][here.lineage as usize] && !closed_by_crash;
+        let same = self.same_server[db.lineage as usize][here.lineage as usize];
         if closing_here || same || self.without(Measure::Lineage) { open } else { Coordinator::LineageChanged }
     }
 

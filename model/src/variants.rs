@@ -38,9 +38,9 @@ const SMALL: Config = Config {
     in_block: false,
     guesses: false,
     crashes: 0,
-    closed_by_crash: false,
     epochs: 0,
     transition: Transition::AtOnce,
+    same_minute: false,
     copies: 0,
     kinds: &[],
 };
@@ -139,7 +139,7 @@ pub const DRAW_NOT_FLUSHED: Variant = Variant {
 pub const NO_STRIDE: Variant = Variant {
     title: "two copies go on at the same number",
     without: &[Stride, MoveOn],
-    config: Config { epochs: 2, copies: 1, kinds: &[Copied::Clone], ..SMALL },
+    config: Config { epochs: 2, same_minute: true, copies: 1, kinds: &[Copied::Clone], ..SMALL },
     breaks: ONCE,
 };
 /// A number is drawn before the wait for the fence.
@@ -169,6 +169,23 @@ pub const OLD_SNAPSHOT: Variant = Variant {
     without: &[OldSnapshot],
     config: Config { snapshots: true, guesses: true, ..SMALL },
     breaks: FRESH,
+};
+
+/// No variant: what the protocol itself does not keep, and docs/proof.md says so.
+pub const SAME_MINUTE: Variant = Variant {
+    title: "two copies open their epochs in one minute, and a token of one is presented to the other",
+    without: &[],
+    config: Config {
+        every_pause: false,
+        last_tick: 1,
+        draws: 3,
+        epochs: 2,
+        same_minute: true,
+        copies: 1,
+        kinds: &[Copied::Clone],
+        ..SMALL
+    },
+    breaks: ONCE,
 };
 
 /// Counter-measures each of which has another one behind it: leaving out one breaks nothing.

@@ -45,6 +45,16 @@ caught! {
     old_snapshot: OLD_SNAPSHOT,
 }
 
+/// A gap that is known: the protocol as it is has this path.
+#[test]
+fn same_minute() {
+    let Variant { title, config, breaks, .. } = variants::SAME_MINUTE;
+    let (path, explored) = shortest(config, Without::default(), breaks).expect("the gap that docs/proof.md names");
+    let steps = path.clone().into_actions().len();
+    println!("known: {title}: breaks \"{breaks}\" in {steps} steps; {} states seen", explored.unique);
+    println!("{}", trace(&path));
+}
+
 /// Where a variant has to leave out two counter-measures, one alone breaks nothing: the other is behind it.
 #[test]
 fn second_lines() {
