@@ -390,8 +390,17 @@ impl State {
 /// Clients differ in nothing but their names: states that differ in these alone are one.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let dbs = self.servers.iter().flatten().flat_map(|server| [&server.db, &server.disk]).chain(&self.backup);
+        // A bit for each row whose term was granted to that client.
+        let asked = |client| {
+            let mut bits = 0;
+            for db in dbs.clone() {
+                bits = bits << 1 | u8::from(db.row.is_some_and(|row| row.asked_by == client));
+            }
+            bits
+        };
         let mut order: [u8; CLIENTS] = std::array::from_fn(|client| client as u8);
-        order.sort_by_key(|client| self.clients[*client as usize]);
+        order.sort_by_key(|client| (self.clients[*client as usize], asked(*client)));
         for client in order {
             self.clients[client as usize].hash(hasher);
         }

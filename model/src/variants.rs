@@ -177,7 +177,6 @@ pub const SAME_MINUTE: Variant = Variant {
     without: &[],
     config: Config {
         every_pause: false,
-        last_tick: 1,
         draws: 3,
         epochs: 2,
         same_minute: true,

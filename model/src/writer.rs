@@ -149,7 +149,8 @@ impl Protocol {
             && plausible(i64::from(w.token.seq()), 0, at(0), at(s.clock))
         {
             if self.without(Measure::IssueLock) {
-                w.stage = Stage::Burning(db.seq);
+                // `renew` of such a token does the same, and holds no fence.
+                (w.stage, w.gate, w.fence) = (Stage::Burning(db.seq), false, false);
                 s.client_mut(client)?.op = Op::Writing(w);
                 return Some(());
             }
