@@ -21,7 +21,7 @@ test: ## all tests (ONLY="core model clusters regress isolation ways mutations d
 model: ## every state of the protocol's model, for longer than `make test` has time for
 	@FENCING_MODEL=deep scripts/test.sh model
 
-mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
+mutations: ## ways round a guard and golden tests, each without its counter-measure: they must notice
 	@scripts/test.sh mutations
 
 leaks: ## one server process, a million guarded transactions: its memory before and after (TRANSACTIONS)

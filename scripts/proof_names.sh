@@ -20,7 +20,7 @@ has() {
 mutates() {
   local measure
   if [ "$1" = ways ]; then
-    grep -E '^-- without: ' "pg_regress/ways/$2.sql" | grep -qE "[ ,]$(sed 's/+/\\+/g' <<<"$3")(,|$)"
+    grep -E '^-- without: ' "pg_regress/ways/$2.sql" | grep -qE "[ ,]${3//+/\\+}(,|$)"
     return
   fi
   for measure in ${3//+/ }; do
@@ -37,7 +37,7 @@ while read -r suite name _ measures; do
     failed=$((failed + 1))
     echo "docs/proof.md names what does not exist: $suite/$name${measures:+ without $measures}"
   fi
-done < <(grep -oE '`(core|model|clusters|regress|isolation|ways)/[a-z0-9_-]+( without [a-z_+]+)?`' docs/proof.md |
+done < <(grep -oE "\`(core|model|clusters|regress|isolation|ways)/[a-z0-9_-]+( without [a-z_+]+)?\`" docs/proof.md |
   tr -d '`' | tr / ' ' | sort -u)
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

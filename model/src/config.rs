@@ -190,8 +190,8 @@ pub const CLONE: Config =
 pub const ALL: [Config; 9] = [LIFE, CRASH, TRANSACTIONS, TWO_PHASE, THREE, PAUSES, EPOCHS, COPIES, CLONE];
 
 impl Config {
-    /// The same for longer: a tick and a number more.
+    /// The same for a tick longer.
     pub fn deeper(self) -> Config {
-        Config { last_tick: self.last_tick + 1, draws: self.draws + 1, ..self }
+        Config { last_tick: self.last_tick + 1, ..self }
     }
 }

@@ -1,7 +1,7 @@
 //! The protocol as it is keeps its promises in every state of every configuration, and each configuration
 //! reaches what it is there for.
 //!
-//! `FENCING_MODEL=deep` explores each for a tick of the clock and a number longer.
+//! `FENCING_MODEL=deep` explores each for a tick of the clock longer.
 
 use fencing_model::config::{self, Config};
 use fencing_model::measures::Without;

@@ -16,8 +16,8 @@ suite_model() {
     --nocapture --test-threads 1 ${1:+"$1"} || status=$?
   echo "exit status $status" >>"$log"
   sed -nE 's/^(test [a-z_]+ \.\.\. )?(explored .*)/  \2/p' "$log"
-  awk '/explored .* unique states/ { sub(/.*: /, ""); states += $1; depth = $7 > depth ? $7 : depth }
-    END { if (states) printf "  %d unique states in all, none of which breaks a promise that the tests do not name\n", states }' "$log"
+  awk '/explored .* unique states/ { sub(/.*: /, ""); states += $1 }
+    END { if (states) printf "  %d unique states in all\n", states }' "$log"
   say "  the variants' paths: $log"
   cargo_tally "$log"
 }
