@@ -5,7 +5,7 @@ export PG_CONFIG DESTDIR VARIANT KEEP TRANSACTIONS
 export OPERATIONS SEED DURATION COMPARE WITHOUT
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test torture mutations leaks matrix lint install installcheck bench clean
+.PHONY: help setup build demo test model torture mutations leaks matrix lint install installcheck bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -16,13 +16,16 @@ setup: ## install what building needs and the machine lacks
 demo: ## the delayed holder, played on a private cluster (KEEP=1 leaves it up)
 	@scripts/demo.sh
 
-test: ## all tests (ONLY="core clusters regress isolation ways mutations docs examples torture", ONLY=ways/NAME)
+test: ## all tests (ONLY="core model clusters regress isolation ways mutations docs examples torture", ONLY=ways/NAME)
 	@scripts/test.sh $(ONLY)
+
+model: ## every state of the protocol's model, for longer than `make test` has time for
+	@FENCING_MODEL=deep scripts/test.sh model
 
 torture: ## clients stopped and killed, a server that crashes, every answer checked (OPERATIONS=10000000 SEED DURATION COMPARE)
 	@scripts/torture.sh
 
-mutations: ## the ways round a guard, each without its counter-measure: the tests must notice
+mutations: ## ways round a guard and golden tests, each without its counter-measure: they must notice
 	@scripts/test.sh mutations
 
 leaks: ## one server process, a million guarded transactions: its memory before and after (TRANSACTIONS)

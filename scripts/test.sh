@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All tests, or the named suites:  scripts/test.sh [SUITE[/NAME] ...]
 # NAME narrows a suite to one file (regress/acquire) or test (clusters/restore).
+# WITHOUT=COUNTER_MEASURE runs them without it (src/pg/mutant.rs), to see what fails.
 # The last line is `N passed, N failed`.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -9,7 +10,7 @@ for part in lib postgres cluster regress ways suites/rust suites/golden suites/w
   . "$here/$part.sh"
 done
 
-SUITES=(core clusters regress isolation ways mutations docs examples torture)
+SUITES=(core model clusters regress isolation ways mutations docs examples torture)
 PASSED=0
 FAILED=0
 
@@ -38,7 +39,7 @@ need_package() {
 need_cluster() {
   [ -z "$CLUSTER_DIR" ] || return 0
   need_package
-  cluster_create "$TARGET/package/test" fsync=off timezone=UTC
+  cluster_create "$TARGET/package/test" fsync=off timezone=UTC ${WITHOUT:+"fencing.test_without=$WITHOUT"}
   cluster_start
 }
 

@@ -117,7 +117,7 @@ impl State {
 }
 
 /// What is still to be done for a guarded table before it is written to in a new epoch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Blocked {
     /// Its guard is to be looked at.
     Install,

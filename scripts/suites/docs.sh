@@ -17,4 +17,14 @@ suite_docs() {
   read -r passed failed <"$log.sum" || die "the blocks could not be run: see $log"
   [ "$status" -eq 0 ] || excerpt "$log"
   tally "$passed" "$failed"
+  [ -n "$1" ] || suite_docs_proof
+}
+
+# What docs/proof.md names is there.
+suite_docs_proof() {
+  local log=$TARGET/test-proof.log passed failed
+  "$ROOT/scripts/proof_names.sh" >"$log" || excerpt "$log"
+  sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" >"$log.sum"
+  read -r passed failed <"$log.sum" || die "the names could not be looked up: see $log"
+  tally "$passed" "$failed"
 }

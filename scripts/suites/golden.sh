@@ -61,3 +61,28 @@ same_names() {
   twice=$( (regress_names sql '' && regress_names specs '') | sort | uniq -d | tr '\n' ' ')
   [ -z "$twice" ] || die "both pg_regress/sql and pg_regress/specs have: $twice(rename one: they share expected/)"
 }
+
+# golden_mutations: each golden test that docs/proof.md names with a counter-measure, without it: it must fail.
+# Leaves how many did, and did not, in GOLDEN_CAUGHT and GOLDEN_SURVIVED.
+golden_mutations() {
+  local tests suite name measure kind one
+  GOLDEN_CAUGHT=0
+  GOLDEN_SURVIVED=0
+  need_cluster
+  mapfile -t tests < <(grep -oE "\`(regress|isolation)/[a-z0-9_-]+ without [a-z_+]+\`" "$ROOT/docs/proof.md" | tr -d '`' | sort -u)
+  for one in "${tests[@]}"; do
+    read -r name _ measure <<<"$one"
+    suite=${name%%/*}
+    kind=sql
+    [ "$suite" = regress ] || kind=specs
+    cluster_psql -c "ALTER ROLE postgres SET fencing.test_without = '$measure'"
+    step "$TARGET/test-without-$measure.log" "$one" golden_run "$kind" "$CLUSTER_DIR/without.$measure" "${name#*/}" env -u PGTZ
+    cluster_psql -c 'ALTER ROLE postgres RESET fencing.test_without'
+    if [ "$REGRESS_FAILED" -gt 0 ]; then
+      GOLDEN_CAUGHT=$((GOLDEN_CAUGHT + 1))
+    else
+      GOLDEN_SURVIVED=$((GOLDEN_SURVIVED + 1))
+      say "SURVIVED $one"
+    fi
+  done
+}

@@ -1,12 +1,28 @@
 # shellcheck shell=bash
-# The suites that cargo runs: core, the rules without a database; clusters, the
-# workspace member tests/ with PostgreSQL clusters of its own. Sourced by test.sh.
+# The suites that cargo runs: core, the rules without a database; model, every state of
+# the protocol; clusters, the workspace member tests/ with PostgreSQL clusters of its own.
+# Sourced by test.sh.
 
 suite_core() {
   cargo_suite fencing-core core "$1"
 }
 
-# What that member's tests are told:
+# Explored one after the other, on two processors each; what was explored is said, and so
+# is how each variant that is broken on purpose breaks its promise.
+suite_model() {
+  local log=$TARGET/test-model.log status=0
+  STEP_TAIL=0 step "$log" "cargo test -p fencing-model" \
+    cargo test --manifest-path "$ROOT/Cargo.toml" -p fencing-model --profile model --no-fail-fast -- \
+    --nocapture --test-threads 1 ${1:+"$1"} || status=$?
+  echo "exit status $status" >>"$log"
+  sed -nE 's/^(test [a-z_]+ \.\.\. )?(explored .*)/  \2/p' "$log"
+  awk '/explored .* unique states/ { sub(/.*: /, ""); states += $1 }
+    END { if (states) printf "  %d unique states in all\n", states }' "$log"
+  say "  the variants' paths: $log"
+  cargo_tally "$log"
+}
+
+# What the clusters' tests are told:
 #   FENCING_TEST_BINDIR   programs of a private server tree that has the extension
 #                         (built with test_clock); the system's own is untouched
 #   FENCING_TEST_USER     who must run a server (empty: the caller may)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # ways: every way round a guard, tried; and mutations: the same with the guard's
-# counter-measures taken away one by one, which each test must notice. Sourced by
-# test.sh.
+# counter-measures taken away one by one, which each test must notice; and so must the
+# golden tests that docs/proof.md names (mutations/goldens). Sourced by test.sh.
 
 suite_ways() {
   local passed failed
@@ -24,6 +24,12 @@ suite_ways() {
 
 suite_mutations() {
   local caught survived
+  if [ -z "$1" ] || [ "$1" = goldens ]; then
+    golden_mutations
+    say "  $GOLDEN_CAUGHT golden tests fail without what they test, $GOLDEN_SURVIVED don't"
+    tally "$GOLDEN_CAUGHT" "$GOLDEN_SURVIVED"
+    [ -z "$1" ] || return 0
+  fi
   ways_suite way_mutate "$1" mutants
   cat "$WAYS_OUT"/*.mutants >"$WAYS_OUT/mutants"
   caught=$(grep -c '^caught ' "$WAYS_OUT/mutants") || true
