@@ -45,8 +45,7 @@ pub struct Config {
     pub epochs: u8,
     /// See [`Config::epochs`].
     pub transition: Transition,
-    /// Whether two servers may open an epoch of the same number. Where both do, and a token of one is presented
-    /// to the other, the other passes over its number, and both go on from the same one.
+    /// Whether two servers may open an epoch of the same number.
     pub same_minute: bool,
     /// How often a copy takes the server's place or its part, and which copies there are.
     pub copies: u8,
@@ -183,8 +182,16 @@ pub const COPIES: Config = Config {
 };
 
 /// A clone runs beside its original; both open epochs, and clients go from one to the other.
-pub const CLONE: Config =
-    Config { name: "clone", draws: 3, last_tick: 2, epochs: 2, copies: 1, kinds: &[Copied::Clone], ..BASE };
+pub const CLONE: Config = Config {
+    name: "clone",
+    draws: 3,
+    last_tick: 2,
+    epochs: 2,
+    same_minute: true,
+    copies: 1,
+    kinds: &[Copied::Clone],
+    ..BASE
+};
 
 /// Those that a test explores.
 pub const ALL: [Config; 9] = [LIFE, CRASH, TRANSACTIONS, TWO_PHASE, THREE, PAUSES, EPOCHS, COPIES, CLONE];

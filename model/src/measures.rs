@@ -49,6 +49,8 @@ pub enum Measure {
     NewEpoch,
     /// The sequence moves on with each epoch, on each server differently (`stride`).
     Stride,
+    /// A lost number is passed over, and as many more as another server would not (`stride`).
+    Beyond,
 }
 
 /// A set of counter-measures that are left out.

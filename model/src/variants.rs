@@ -142,6 +142,21 @@ pub const NO_STRIDE: Variant = Variant {
     config: Config { epochs: 2, same_minute: true, copies: 1, kinds: &[Copied::Clone], ..SMALL },
     breaks: ONCE,
 };
+/// Two copies hear of each other's tokens, and go on where those are.
+pub const NOT_BEYOND: Variant = Variant {
+    title: "a lost number is passed over, and no more",
+    without: &[Beyond],
+    config: Config {
+        every_pause: false,
+        draws: 3,
+        epochs: 2,
+        same_minute: true,
+        copies: 1,
+        kinds: &[Copied::Clone],
+        ..SMALL
+    },
+    breaks: ONCE,
+};
 /// A number is drawn before the wait for the fence.
 pub const DRAW_BEFORE_LOCK: Variant = Variant {
     title: "a number drawn before the fence is locked",
@@ -169,22 +184,6 @@ pub const OLD_SNAPSHOT: Variant = Variant {
     without: &[OldSnapshot],
     config: Config { snapshots: true, guesses: true, ..SMALL },
     breaks: FRESH,
-};
-
-/// No variant: what the protocol itself does not keep, and docs/proof.md says so.
-pub const SAME_MINUTE: Variant = Variant {
-    title: "two copies open their epochs in one minute, and a token of one is presented to the other",
-    without: &[],
-    config: Config {
-        every_pause: false,
-        draws: 3,
-        epochs: 2,
-        same_minute: true,
-        copies: 1,
-        kinds: &[Copied::Clone],
-        ..SMALL
-    },
-    breaks: ONCE,
 };
 
 /// Counter-measures each of which has another one behind it: leaving out one breaks nothing.

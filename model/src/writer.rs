@@ -5,7 +5,7 @@ use crate::measures::Measure;
 use crate::protocol::Protocol;
 use crate::state::{Admits, Client, NO_TICK, Op, Stage, State, Tok, Violation, Writing, at, tick};
 use fencing_core::admission::{Case, Claim, MissingRule, Presented, Rejection, Verdict, admit, ended_before_commit};
-use fencing_core::epoch::{Coordinator, plausible};
+use fencing_core::epoch::{Coordinator, plausible, stride};
 use fencing_core::lease::{EndReason, ExpiryRule};
 use fencing_core::time::coordinator_time;
 
@@ -92,7 +92,7 @@ impl Protocol {
             }
             Stage::Ready | Stage::Prepared => return self.commit_write(s, client, w),
             Stage::Burning(last) => {
-                pass_over(s, server, last, w.token)?;
+                self.pass_over(s, server, last, w.token)?;
                 return self.abort(s, client);
             }
         }
@@ -154,9 +154,21 @@ impl Protocol {
                 s.client_mut(client)?.op = Op::Writing(w);
                 return Some(());
             }
-            pass_over(s, server, db.seq, w.token)?;
+            self.pass_over(s, server, db.seq, w.token)?;
         }
         self.abort(s, client)
+    }
+
+    /// Passes over a number and more, durably, by whoever found the sequence at `last`.
+    fn pass_over(&self, s: &mut State, server: u8, last: u32, token: Tok) -> Option<()> {
+        let server = s.server_mut(server)?;
+        if last < token.seq() {
+            // At random, as for an epoch.
+            let more = if self.without(Measure::Beyond) { 0 } else { stride(u64::from(server.lineage) << 16) };
+            server.db.seq = token.seq() + more as u32;
+            server.disk = server.db;
+        }
+        Some(())
     }
 
     /// Why the transaction must not commit, by the rules.
@@ -248,16 +260,6 @@ fn of_admits(admits: Admits) -> Coordinator {
         Admits::LineageChanged => Coordinator::LineageChanged,
         Admits::Closed => Coordinator::Closed,
     }
-}
-
-/// Passes over a number, durably, by whoever found the sequence at `last`.
-fn pass_over(s: &mut State, server: u8, last: u32, token: Tok) -> Option<()> {
-    let server = s.server_mut(server)?;
-    if last < token.seq() {
-        server.db.seq = token.seq();
-        server.disk = server.db;
-    }
-    Some(())
 }
 
 /// A row as a grant leaves it.

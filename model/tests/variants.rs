@@ -39,20 +39,11 @@ caught! {
     sequence_stays: SEQUENCE_STAYS,
     draw_not_flushed: DRAW_NOT_FLUSHED,
     no_stride: NO_STRIDE,
+    not_beyond: NOT_BEYOND,
     draw_before_lock: DRAW_BEFORE_LOCK,
     no_commit_check: NO_COMMIT_CHECK,
     end_not_compared: END_NOT_COMPARED,
     old_snapshot: OLD_SNAPSHOT,
-}
-
-/// A gap that is known: the protocol as it is has this path.
-#[test]
-fn same_minute() {
-    let Variant { title, config, breaks, .. } = variants::SAME_MINUTE;
-    let (path, explored) = shortest(config, Without::default(), breaks).expect("the gap that docs/proof.md names");
-    let steps = path.clone().into_actions().len();
-    println!("known: {title}: breaks \"{breaks}\" in {steps} steps; {} states seen", explored.unique);
-    println!("{}", trace(&path));
 }
 
 /// Where a variant has to leave out two counter-measures, one alone breaks nothing: the other is behind it.

@@ -51,12 +51,13 @@ pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> 
     plausible.then_some(told)
 }
 
-/// Records what a token tells; passes its number over, if it is to be `burned`.
+/// Records what a token tells; passes its number over, if it is to be `burned`, and as many more as another
+/// copy would not: where both hear of each other's, they don't go on at the same number.
 fn testify(token: Token, lease: Option<&LeaseId>, believed: bool, burned: bool, now: Instant) {
     let kind = if believed { LOST } else { UNKNOWN };
     let burn = |last| {
         if last < token.seq() {
-            issue::pass_over(token.seq());
+            issue::pass_over(token.seq().saturating_add(issue::random_stride()));
         }
     };
     let burned = burned && !mutant::without("burn") && issue::exclusively(burn).is_ok();

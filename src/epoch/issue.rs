@@ -3,10 +3,10 @@
 use super::{gate, unclean};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::snapshot::Latest;
-use crate::pg::{extension, mutant, sequence};
+use crate::pg::{extension, mutant, sequence, server};
 use crate::store::term;
 use crate::transaction;
-use fencing_core::epoch::first_seq;
+use fencing_core::epoch::{first_seq, stride};
 use fencing_core::time::Instant;
 use fencing_core::token::{MAX_SEQ, SEQ_BITS};
 use fencing_core::{Code, Error, Token};
@@ -104,16 +104,21 @@ pub fn pass_over(seq: i64) {
     sequence::pass_over(extension::oids().term_seq, seq.min(highest()));
 }
 
-/// Passes over `by` numbers at the beginning of an epoch. Where no more are left, the sequence begins anew:
+/// How many numbers to pass over where a copy of this server may be about to go on from the same place.
+pub fn random_stride() -> i64 {
+    if mutant::without("stride") { 0 } else { stride(u64::from_ne_bytes(server::random())) }
+}
+
+/// Goes on elsewhere at the beginning of an epoch. Where no more numbers are left, the sequence begins anew:
 /// the epoch comes first in the order.
-pub fn move_on(by: i64, now: Instant, random: u64) -> Result<(), Error> {
-    exclusively(|last| match last.saturating_add(by) {
+pub fn move_on(now: Instant) -> Result<(), Error> {
+    exclusively(|last| match last.saturating_add(random_stride()) {
         next if next < highest() => {
             pass_over(next);
             Ok(())
         }
         _ => {
-            let first = first(now, random)?;
+            let first = first(now, u64::from_ne_bytes(server::random()))?;
             gate::take(&Tag::relation(extension::oids().term_seq), Mode::Rewrite, being_altered)?;
             sequence::restart_at(extension::oids().term_seq, first);
             transaction::with(|t| t.sequence_restarted = true);

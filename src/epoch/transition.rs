@@ -12,7 +12,7 @@ use crate::pg::{clock, extension, mutant, role, sequence, server, xact};
 use crate::store::epoch::{self, NewEpoch, Recorded};
 use crate::store::event::{self, Event};
 use crate::store::{clean_start, lease, term};
-use fencing_core::epoch::{State, may_open, next_epoch, stride};
+use fencing_core::epoch::{State, may_open, next_epoch};
 use fencing_core::json;
 use fencing_core::lineage::Lineage;
 use fencing_core::time::{Instant, coordinator_time};
@@ -143,7 +143,8 @@ fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, E
     let granted = term::highest().filter(|(token, _)| token.epoch() == previous.epoch);
     let number = next_epoch(clock, Some(previous.epoch), granted.map(|(_, at)| at), order.force)?;
     done(epoch::close(previous))?;
-    move_sequence_on(clock)?;
+    // Two servers that open theirs in one minute don't issue equal tokens by accident.
+    issue::move_on(clock)?;
     epoch::insert(&NewEpoch {
         epoch: number,
         identity: server::random_uuid(),
@@ -161,16 +162,6 @@ fn open_next(previous: &Recorded, here: Lineage, order: &Order) -> Result<i64, E
         detail: &[("epoch", &number_text), ("previous", &previous_text), ("reason", &order.reason)],
     });
     Ok(number)
-}
-
-/// By a random stride, so that two servers that both open the next epoch in one minute don't issue equal
-/// tokens by accident.
-fn move_sequence_on(now: Instant) -> Result<(), Error> {
-    if mutant::without("stride") {
-        return Ok(());
-    }
-    let random = u64::from_ne_bytes(server::random());
-    issue::move_on(stride(random), now, random)
 }
 
 /// For rows that only whoever has shut the gate writes.
