@@ -59,7 +59,7 @@ fn term_of(value: i64) -> Option<Term> {
 
 /// LF008 unless the caller is the term's role or a member of it.
 fn require_own(term: &Term) -> Result<(), Error> {
-    if term::is_own(term.record.token, term.role) {
+    if term::is_own(term.record.token, term.role, role::asking_user()) {
         return Ok(());
     }
     Err(namespace::another_roles(&term.lease, term.record.token))
