@@ -71,6 +71,9 @@ fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, E
     }
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Renewed { .. })) {
         xact::next_command();
+    } else {
+        // Who has renewed nothing keeps no epoch waiting.
+        lock::leave_leases();
     }
     let unknown = |outcome: &Outcome| matches!(outcome, Outcome::Over(status) if *status == Standing::Unknown.as_str());
     let never_issued: Vec<_> = tokens.iter().zip(&outcomes).filter(|(_, o)| unknown(o)).map(|(t, _)| *t).collect();
