@@ -354,7 +354,7 @@ INSERT INTO fencing.clean_start VALUES ('-infinity');
 CREATE TABLE fencing.protocol (version integer NOT NULL);
 COMMENT ON TABLE fencing.protocol IS 'Version of the locks and rows: a library of another version refuses to work';
 COMMENT ON COLUMN fencing.protocol.version IS 'The version';
-INSERT INTO fencing.protocol VALUES (1);
+INSERT INTO fencing.protocol VALUES (2);
 
 CREATE SEQUENCE fencing.term_seq AS bigint MINVALUE 1 MAXVALUE 549755813887 NO CYCLE CACHE 1;
 COMMENT ON SEQUENCE fencing.term_seq IS 'Sequence numbers of tokens';

@@ -89,6 +89,27 @@ REINDEX TABLE trap;
 ANALYZE trap;
 SELECT outcome, count(*) > 2 AS often FROM caught GROUP BY outcome ORDER BY outcome;
 SELECT status FROM fencing.check_token(token('team'));
+-- Nor do people who delete a row that somebody's table refers to.
+CREATE TABLE parent (id int PRIMARY KEY);
+INSERT INTO parent VALUES (1);
+GRANT SELECT, REFERENCES ON parent TO regress_auth_mallory;
+TRUNCATE caught;
+SET SESSION AUTHORIZATION regress_auth_mallory;
+CREATE FUNCTION spring_on_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO caught SELECT brief(statement) FROM unnest(ARRAY['SELECT fencing.release({team})', 'SELECT * FROM fencing.renew({team})',
+        $q$SELECT fencing.revoke('jobs', 'a', 'mine')$q$, $q$SELECT fencing.grant_namespace('jobs', 'regress_auth_mallory', 'administer')$q$,
+        $q$SELECT fencing.create_namespace('mine')$q$, $q$SELECT fencing.advance_epoch('mine')$q$]) AS statement;
+    RETURN old;
+END
+$$;
+CREATE TABLE child (parent int REFERENCES parent ON DELETE CASCADE);
+CREATE TRIGGER spring BEFORE DELETE ON child FOR EACH ROW EXECUTE FUNCTION spring_on_delete();
+INSERT INTO child VALUES (1);
+RESET SESSION AUTHORIZATION;
+DELETE FROM parent;
+SELECT outcome, count(*) FROM caught GROUP BY outcome ORDER BY outcome;
+SELECT status FROM fencing.check_token(token('team'));
 
 -- What became of a token, anybody may ask; a superuser may do anything.
 SET SESSION AUTHORIZATION regress_auth_mallory;

@@ -117,6 +117,18 @@ SELECT try('SELECT fencing.renew({t})');
 SELECT try('SELECT fencing.release({t})');
 ROLLBACK;
 
+-- Who is told that a term is over keeps no epoch waiting; who has renewed one does.
+CREATE VIEW gate AS SELECT count(*) FROM pg_locks
+    WHERE relation = 'fencing.lease'::regclass AND pid = pg_backend_pid() AND mode <> 'AccessShareLock';
+BEGIN;
+SELECT status FROM fencing.renew(token('a'));
+SELECT status FROM fencing.release(token('a'));
+SELECT status FROM fencing.renew_all(ARRAY[token('a')]);
+SELECT * FROM gate;
+SELECT status FROM fencing.renew_all(ARRAY[token('a'), token('t')]);
+SELECT * FROM gate;
+COMMIT;
+
 -- epoch_closed: a later epoch voids every older term.
 SELECT fencing.advance_epoch('test') IS NOT NULL;
 \c

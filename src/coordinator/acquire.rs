@@ -187,7 +187,7 @@ fn read(args: &Args) -> Result<(Request, Span), Error> {
         request_id: args.raw(5),
         purpose,
         bind_session,
-        role: role::outer_user(),
+        role: role::asking_user(),
         statement_start: clock::statement_start(),
         first: false,
         version,

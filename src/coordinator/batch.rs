@@ -9,7 +9,7 @@ use crate::epoch::history;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
-use crate::pg::{clock, lock, memory, xact};
+use crate::pg::{clock, lock, memory, role, xact};
 use crate::store::lease::Batch;
 use crate::store::{epoch, term};
 use fencing_core::lease::Standing;
@@ -71,6 +71,9 @@ fn renew_each(tokens: &[i64], asked: Option<Interval>) -> Result<Vec<Outcome>, E
     }
     if outcomes.iter().any(|outcome| matches!(outcome, Outcome::Renewed { .. })) {
         xact::next_command();
+    } else {
+        // Who has renewed nothing keeps no epoch waiting.
+        lock::leave_leases();
     }
     let unknown = |outcome: &Outcome| matches!(outcome, Outcome::Over(status) if *status == Standing::Unknown.as_str());
     let never_issued: Vec<_> = tokens.iter().zip(&outcomes).filter(|(_, o)| unknown(o)).map(|(t, _)| *t).collect();
@@ -106,7 +109,7 @@ fn renew_one(
 
 /// The caller's term of that token. In a batch, another role's token is nobody's.
 fn own_term(token: i64, terms: &term::Reader) -> Option<term::Term> {
-    let own = |term: &term::Term| term::is_own(term.record.token, term.role);
+    let own = |term: &term::Term| term::is_own(term.record.token, term.role, role::asking_user());
     Token::from_bigint(token).and_then(|token| terms.read(token)).filter(own)
 }
 

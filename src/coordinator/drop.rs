@@ -46,7 +46,7 @@ pub fn purge_leases(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.purge_leases()");
     let idle_for = args.interval(0).ok_or_else(|| Error::null("idle_for"))?;
     let idle_for = name::check_span("idle_for", idle_for)?;
-    let user = role::outer_user();
+    let user = role::asking_user();
     let mut purged = 0;
     for namespace in namespace::all() {
         if namespace::permits(&namespace, user, &[Privilege::Administer]) {

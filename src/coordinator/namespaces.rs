@@ -45,7 +45,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
     epoch::open_first("first namespace")?;
     let id = namespace::insert(&name, &columns, clock::now());
     for privilege in [Privilege::Hold, Privilege::Administer] {
-        namespace::grant(id, role::outer_user(), privilege);
+        namespace::grant(id, role::asking_user(), privilege);
     }
     Ok(Answer::Void)
 }

@@ -23,7 +23,7 @@ pub fn report(args: &Args) -> Result<Answer<'static>, Error> {
             .detail(format!("{} was never issued as a token.", token.to_bigint())));
     };
     let namespace = namespace::by_id(term.lease.namespace);
-    let user = role::outer_user();
+    let user = role::asking_user();
     let administers = || namespace.as_ref().is_some_and(|n| namespace::permits(n, user, &[Privilege::Administer]));
     if !role::is_member(user, term.role) && !administers() {
         return Err(namespace::another_roles(&term.lease, token));

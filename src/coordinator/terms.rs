@@ -59,7 +59,7 @@ fn term_of(value: i64) -> Option<Term> {
 
 /// LF008 unless the caller is the term's role or a member of it.
 fn require_own(term: &Term) -> Result<(), Error> {
-    if term::is_own(term.record.token, term.role) {
+    if term::is_own(term.record.token, term.role, role::asking_user()) {
         return Ok(());
     }
     Err(namespace::another_roles(&term.lease, term.record.token))
@@ -77,20 +77,28 @@ fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Er
     if !lock::try_write_leases() {
         return Ok(Err(INDETERMINATE));
     }
+    let found = lock_heartbeat(term);
+    if found.is_err() {
+        lock::leave_leases();
+    }
+    Ok(found)
+}
+
+fn lock_heartbeat(term: Term) -> Result<(Holding, Lease), &'static str> {
     let heartbeat = Tag::heartbeat(term.lease.hash);
     if !heartbeat.try_lock(Mode::Exclusive) {
         // Somebody may be taking over a term that is over anyway.
         let standing = look_up(term).standing;
-        return Ok(Err(if standing == Standing::Current { INDETERMINATE } else { standing.as_str() }));
+        return Err(if standing == Standing::Current { INDETERMINATE } else { standing.as_str() });
     }
     let mut holding = look_up(term);
-    Ok(match holding.lease.take().filter(|_| holding.standing == Standing::Current) {
+    match holding.lease.take().filter(|_| holding.standing == Standing::Current) {
         Some(lease) => Ok((holding, lease)),
         None => {
             heartbeat.unlock(Mode::Exclusive);
             Err(holding.standing.as_str())
         }
-    })
+    }
 }
 
 /// What can't be decided without waiting for another session.

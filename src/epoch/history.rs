@@ -78,7 +78,7 @@ fn may_hold(lease: Option<&LeaseId>) -> bool {
     if mutant::without("may_hold") {
         return true;
     }
-    let user = role::outer_user();
+    let user = role::asking_user();
     let holds = |namespace: &namespace::Namespace| namespace::permits(namespace, user, &[Privilege::Hold]);
     match lease {
         Some(lease) => namespace::by_id(lease.namespace).is_some_and(|namespace| holds(&namespace)),

@@ -44,7 +44,7 @@ pub fn define_settings() {
 
 /// Whether the caller is a superuser or a member of `fencing.epoch_authority`.
 pub fn is_authority() -> bool {
-    let user = role::outer_user();
+    let user = role::asking_user();
     let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
     let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
     member || role::is_superuser(user)

@@ -220,11 +220,13 @@ fn presented(
 /// What is known of the term that `token` names.
 fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: ExpiryRule, now: Instant) -> Claim {
     let takeover_visible = latest.is_none_or(|latest| takeover_visible(lease, latest));
+    // Whoever changes what a foreign key refers to also writes what refers to it.
+    let user = role::outer_user();
     let current = latest.filter(|latest| latest.token == token).and_then(|latest| latest.heartbeat.as_ref());
     if let Some(row) = current {
         return Claim {
             token,
-            role_permitted: mutant::without("role") || term::is_own(token, row.role),
+            role_permitted: mutant::without("role") || term::is_own(token, row.role, user),
             ended: row.record.end_for_writers(on_expiry, now).filter(|_| !mutant::without("ended")),
             expires_at: row.record.expires_at,
             takeover_visible,
@@ -233,7 +235,7 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: Expi
     match term::read(token) {
         Some(term) => Claim {
             token,
-            role_permitted: term::is_own(token, term.role),
+            role_permitted: term::is_own(token, term.role, user),
             // The lease's row is gone or is another term's: it has ended, recorded or not.
             ended: term.record.ended.or(Some(EndReason::Deleted)),
             expires_at: term.expires_at,

@@ -308,6 +308,13 @@ pub fn try_write_leases() -> bool {
     super::mutant::without("renew_gate") || try_gate(Mode::Intent)
 }
 
+/// Undoes one `try_write_leases`, where nothing is to be written.
+pub fn leave_leases() {
+    if !super::mutant::without("renew_gate") && !super::mutant::without("leave_leases") {
+        Tag::gate().unlock(Mode::Intent);
+    }
+}
+
 fn try_gate(mode: Mode) -> bool {
     let relation = gate_relation();
     // SAFETY: as `enter_gate`; brings word of changes as that does.

@@ -17,6 +17,16 @@ pub fn outer_user() -> Oid {
     }
 }
 
+/// The role whose right to call a function counts: the [`outer_user`]. A foreign key's action runs the
+/// triggers of the table that refers as that table's owner, who must gain nothing by who changes the other
+/// one: there it is the role whose privileges apply.
+pub fn asking_user() -> Oid {
+    if super::xact::in_foreign_key_action() && !mutant::without("foreign_key_rights") {
+        return current_user();
+    }
+    outer_user()
+}
+
 /// The role whose privileges apply now.
 pub fn current_user() -> Oid {
     // SAFETY: reads a static of this backend.

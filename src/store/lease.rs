@@ -89,10 +89,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// As of now.
+    /// As of now, for who [may write leases](crate::pg::lock::try_write_leases).
     #[expect(clippy::new_without_default, reason = "opening a table is no default")]
     pub fn new() -> Batch {
-        Batch { table: table(), snapshot: Latest::take() }
+        Batch { table: Table::open(oids().lease, Access::Locked), snapshot: Latest::take() }
     }
 
     /// As [`read`]; a lease that was granted for the first time since is not seen.

@@ -266,7 +266,7 @@ pub fn permits(namespace: &Namespace, user: Oid, any_of: &[Privilege]) -> bool {
 
 /// As [`permits`], or 42501.
 pub fn require_privilege(namespace: &Namespace, any_of: &[Privilege]) -> Result<(), Error> {
-    if permits(namespace, role::outer_user(), any_of) {
+    if permits(namespace, role::asking_user(), any_of) {
         return Ok(());
     }
     let needed: Vec<_> = any_of.iter().map(|p| p.as_str()).collect();
@@ -278,7 +278,7 @@ pub fn require_privilege(namespace: &Namespace, any_of: &[Privilege]) -> Result<
 /// LF008 for a term that is named by its token alone. Its lease is named to those who may see it.
 pub fn another_roles(lease: &LeaseId, token: Token) -> Error {
     let any = [Privilege::Hold, Privilege::Observe, Privilege::Administer];
-    match by_id(lease.namespace).filter(|namespace| permits(namespace, role::outer_user(), &any)) {
+    match by_id(lease.namespace).filter(|namespace| permits(namespace, role::asking_user(), &any)) {
         Some(namespace) => Rejection::NotAuthorized(token).error(&lease.describe(&namespace.name), None),
         None => not_authorized(token),
     }

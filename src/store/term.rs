@@ -27,10 +27,10 @@ pub struct Term {
     pub expires_at: Instant,
 }
 
-/// Whether a term is the caller's, who is `role` or a member of it. One of another cluster is nobody's any
+/// Whether a term is that user's, who is `role` or a member of it. One of another cluster is nobody's any
 /// more: it is void, and is to hear that.
-pub fn is_own(token: Token, role: Oid) -> bool {
-    role::is_member(role::outer_user(), role) || !epoch::is_of_this_cluster(token.epoch())
+pub fn is_own(token: Token, role: Oid, user: Oid) -> bool {
+    role::is_member(user, role) || !epoch::is_of_this_cluster(token.epoch())
 }
 
 /// A term to be recorded.
