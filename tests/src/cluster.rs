@@ -99,7 +99,11 @@ impl Cluster {
         let since = Instant::now();
         while let Err(error) = self.config().connect(NoTls) {
             let ended = self.server.as_mut().and_then(|server| server.try_wait().ok().flatten());
-            assert!(ended.is_none() && since.elapsed() < PATIENCE, "the server did not start: {error}, {ended:?}");
+            if ended.is_some() || since.elapsed() >= PATIENCE {
+                let log = self.log_text();
+                let last = log.lines().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>();
+                panic!("the server did not start: {error}, {ended:?}\n{}", last.join("\n"));
+            }
             sleep(Duration::from_millis(10));
         }
     }
@@ -125,7 +129,7 @@ impl Cluster {
     pub fn kill(&mut self) {
         let mut server = self.server.take().expect("the server runs");
         // Stopped, it starts no further process and notices no end of one.
-        send(server.id(), Signal::STOP);
+        pause(server.id());
         let children = children_of(server.id());
         for pid in children.iter().chain([&server.id()]) {
             send(*pid, Signal::KILL);
@@ -144,7 +148,7 @@ impl Cluster {
     pub fn frozen<T>(&self, moment: impl FnOnce() -> T) -> T {
         let server = self.server.as_ref().expect("the server runs").id();
         // Stopped, it starts no further process.
-        send(server, Signal::STOP);
+        pause(server);
         let processes = [children_of(server), vec![server]].concat();
         processes.iter().for_each(|pid| send(*pid, Signal::STOP));
         let result = moment();
@@ -231,6 +235,12 @@ impl Drop for Cluster {
 pub fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid as i32).expect("a process id");
     let _ = kill_process(pid, signal);
+}
+
+/// Stops a process, and waits until it is: it may be about to start another one.
+fn pause(pid: u32) {
+    send(pid, Signal::STOP);
+    until("the server stops", || state_and_parent(pid).is_none_or(|(state, _)| matches!(state, 'T' | 'Z' | 'X')));
 }
 
 /// Waits for what other processes bring about.
