@@ -8,14 +8,14 @@ use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
-use crate::pg::{clock, extension, mutant, role, sequence, server, xact};
+use crate::pg::{clock, extension, role, sequence, server, xact};
 use crate::store::epoch::{self, NewEpoch, Recorded};
 use crate::store::event::{self, Event};
 use crate::store::{clean_start, lease, term};
 use fencing_core::epoch::{State, may_open, next_epoch};
 use fencing_core::json;
 use fencing_core::lineage::Lineage;
-use fencing_core::time::{Instant, coordinator_time};
+use fencing_core::time::coordinator_time;
 use fencing_core::{Code, Error, name};
 
 /// `begin_epoch_transition(reason)`
