@@ -156,6 +156,16 @@ fn unflushed(session: &mut Client) -> i64 {
 /// The header of a page that nothing was written to yet, and less than any commit with its rows.
 const NOTHING: i64 = 64;
 
+/// A plain commit of the lazy role doesn't wait for its WAL. Another process may flush in between,
+/// autovacuum's for one; not every time.
+fn leave_unflushed(session: &mut Client) {
+    let stays = |_| {
+        session.run("INSERT INTO control VALUES (0, 0)");
+        unflushed(session) > NOTHING
+    };
+    assert!((0..10).any(stays), "a plain commit waits for its WAL");
+}
+
 #[test]
 fn acquire_is_flushed_whatever_the_session_says() {
     let cluster = lazy_cluster();
@@ -164,7 +174,7 @@ fn acquire_is_flushed_whatever_the_session_says() {
         "CREATE FUNCTION acquire_lazily(key text) RETURNS text LANGUAGE sql SET synchronous_commit = off
              AS $$ SELECT status FROM fencing.acquire('jobs', key, 'x') $$",
     );
-    assert!(unflushed(&mut session) > NOTHING, "a plain commit of this role waits for its WAL");
+    leave_unflushed(&mut session);
     for n in 0..20 {
         session.acquire(&format!("plain-{n}"), "x").granted();
         assert!(unflushed(&mut session) <= NOTHING);
@@ -191,8 +201,8 @@ fn taking_a_term_away_is_flushed_as_well() {
     ] {
         session.run("SET ROLE worker");
         session.acquire("a", "x").granted();
-        session.run("RESET ROLE; INSERT INTO control VALUES (0, 0)");
-        assert!(unflushed(&mut session) > NOTHING);
+        session.run("RESET ROLE");
+        leave_unflushed(&mut session);
         session.run(&format!("SELECT {call}"));
         assert!(unflushed(&mut session) <= NOTHING, "{call}");
         session.run("SELECT fencing.revoke('jobs', 'a', 'the next one')");
