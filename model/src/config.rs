@@ -76,7 +76,7 @@ pub enum Copied {
 }
 
 /// What all configurations have in common.
-const BASE: Config = Config {
+pub(crate) const BASE: Config = Config {
     name: "",
     every_pause: false,
     clients: 2,

@@ -1,7 +1,7 @@
 //! Variants of the protocol that are broken on purpose: which counter-measures are left out, where that
 //! shows, and which promise it breaks.
 
-use crate::config::{Config, Copied, Transition};
+use crate::config::{BASE, Config, Copied, Transition};
 use crate::measures::Measure::{self, *};
 use crate::properties::{ENDED, FRESH, ONCE, ONE_HOLDER, ORDER, RESUMED, SEALED, VOID};
 
@@ -19,31 +19,7 @@ pub struct Variant {
 }
 
 /// The smallest world in which a lease is taken over, with every step by itself.
-const SMALL: Config = Config {
-    name: "small",
-    every_pause: true,
-    clients: 2,
-    ttl: 1,
-    last_tick: 2,
-    jumps: false,
-    draws: 2,
-    accepts_expired: false,
-    ephemeral: false,
-    renew: false,
-    release: false,
-    revoke: false,
-    snapshots: false,
-    savepoints: false,
-    two_phase: false,
-    in_block: false,
-    guesses: false,
-    crashes: 0,
-    epochs: 0,
-    transition: Transition::AtOnce,
-    same_minute: false,
-    copies: 0,
-    kinds: &[],
-};
+const SMALL: Config = Config { name: "small", every_pause: true, last_tick: 2, ..BASE };
 
 /// The guard reads the fence, and locks nothing.
 pub const PLAIN_READ: Variant = Variant {
