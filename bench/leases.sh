@@ -66,17 +66,12 @@ lease_setup() {
 
 # bench_leases ROUNDS SECONDS RUN: rounds as those of single_row.sh.
 bench_leases() {
-  local n=${#LEASE_VARIANTS[@]} variant round i until
+  local variant
   lease_setup
   for variant in "${LEASE_VARIANTS[@]}"; do
     lease_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
   done
-  until=$((SECONDS + $2))
-  for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
-    for ((i = 0; i < n; i++)); do
-      lease_measure "${LEASE_VARIANTS[((round % 2 ? n - 1 - i : i) + round) % n]}" "$round" "$3"
-    done
-  done
+  in_rounds "$1" "$2" lease_measure "$3" "${LEASE_VARIANTS[@]}"
   # What ran must have done its work.
   expect_all "$LEASES" "key ~ '^lease-' AND state = 'released'"
   expect_all "$LEASES" "key ~ '^renew-' AND state = 'held' AND renewed_at > acquired_at"

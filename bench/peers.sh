@@ -55,17 +55,11 @@ peers_stop() {
 
 # bench_peers ROUNDS SECONDS RUN: rounds as those of single_row.sh.
 bench_peers() {
-  local n=${#PEERS[@]} round i until
   # As for leases.
   restart wal_buffers=16MB
   peers_start
   pace_script
-  until=$((SECONDS + $2))
-  for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
-    for ((i = 0; i < n; i++)); do
-      peers_measure "${PEERS[((round % 2 ? n - 1 - i : i) + round) % n]}" "$round" "$3"
-    done
-  done
+  in_rounds "$1" "$2" peers_measure "$3" "${PEERS[@]}"
   peers_stop
 }
 

@@ -67,6 +67,18 @@ note() {
   cluster_psql -c "INSERT INTO bench.result VALUES ('$1', '$2', $3, $4, $5)" || die "no result: $*"
 }
 
+# in_rounds ROUNDS SECONDS MEASURE RUN VARIANT...: so many rounds, or what fits in SECONDS, each whole and in
+# another order: MEASURE VARIANT ROUND RUN.
+in_rounds() {
+  local rounds=$1 until=$((SECONDS + $2)) measure=$3 run=$4 variants=("${@:5}") n round i
+  n=${#variants[@]}
+  for ((round = 0; round <= rounds && (round <= 2 || SECONDS < until); round++)); do
+    for ((i = 0; i < n; i++)); do
+      "$measure" "${variants[((round % 2 ? n - 1 - i : i) + round) % n]}" "$round" "$run"
+    done
+  done
+}
+
 # tps: transactions a second, of what pgbench says.
 tps() {
   sed -n 's/^tps = \([0-9.]*\).*/\1/p'

@@ -121,3 +121,14 @@ END
   say "  $CLUSTER_DIR/stop"
   CLUSTER_DIR= # so that nothing is removed at exit
 }
+
+# cluster_for_tests: what tests are told that make clusters of their own, and their own connections.
+#   FENCING_TEST_BINDIR   programs of a private server tree that has the extension;
+#                         the system's own is untouched
+#   FENCING_TEST_USER     who must run a server (empty: the caller may)
+#   FENCING_TEST_TMPDIR   an empty directory of that user, removed at the end
+cluster_for_tests() {
+  as_cluster_user mkdir -p "$CLUSTER_DIR/tests"
+  export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/tests
+  unset PGHOST PGPORT PGUSER PGDATABASE
+}

@@ -22,8 +22,6 @@ step "$TARGET/build-torture.log" "building the torture" \
   cargo build --manifest-path "$ROOT/Cargo.toml" --profile load -p fencing-torture
 pg_use
 cluster_create "$TARGET/package/$variant"
-as_cluster_user mkdir -p "$CLUSTER_DIR/tests"
-export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/tests
 export TORTURE_DIR=${TORTURE_DIR:-$TARGET/torture-history}
-unset PGHOST PGPORT PGUSER PGDATABASE
+cluster_for_tests
 "$TARGET/load/fencing-torture"

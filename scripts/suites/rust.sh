@@ -10,11 +10,8 @@ suite_core() {
 # Explored one after the other, on two processors each; what was explored is said, and so
 # is how each variant that is broken on purpose breaks its promise.
 suite_model() {
-  local log=$TARGET/test-model.log status=0
-  STEP_TAIL=0 step "$log" "cargo test -p fencing-model" \
-    cargo test --manifest-path "$ROOT/Cargo.toml" -p fencing-model --profile model --no-fail-fast -- \
-    --nocapture --test-threads 1 ${1:+"$1"} || status=$?
-  echo "exit status $status" >>"$log"
+  local log=$TARGET/test-model.log
+  cargo_suite_log fencing-model model "$1" model --nocapture --test-threads 1
   sed -nE 's/^(test [a-z_]+ \.\.\. )?(explored .*)/  \2/p' "$log"
   awk '/explored .* unique states/ { sub(/.*: /, ""); states += $1 }
     END { if (states) printf "  %d unique states in all\n", states }' "$log"
@@ -22,22 +19,13 @@ suite_model() {
   cargo_tally "$log"
 }
 
-# What the clusters' tests are told:
-#   FENCING_TEST_BINDIR   programs of a private server tree that has the extension
-#                         (built with test_clock); the system's own is untouched
-#   FENCING_TEST_USER     who must run a server (empty: the caller may)
-#   FENCING_TEST_TMPDIR   an empty directory of that user, removed at the end
 suite_clusters() {
   [ -f "$ROOT/tests/Cargo.toml" ] || {
     skip "no tests/ yet"
     return
   }
   need_cluster
-  as_cluster_user mkdir -p "$CLUSTER_DIR/tests"
-  export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_PG_TREE_BIN=$CLUSTER_BIN
-  export FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/tests
-  # The tests make their own connections.
-  (unset PGHOST PGPORT PGUSER PGDATABASE && cargo_suite_log fencing-tests clusters "$1") || true
+  (cluster_for_tests && cargo_suite_log fencing-tests clusters "$1") || true
   cargo_tally "$TARGET/test-clusters.log"
 }
 
@@ -51,10 +39,11 @@ cargo_suite() {
   cargo_tally "$TARGET/test-$2.log"
 }
 
+# cargo_suite_log PACKAGE LABEL FILTER [PROFILE [ARGUMENT ...]]: the arguments are for the tests' programs.
 cargo_suite_log() {
   local log=$TARGET/test-$2.log status=0
   STEP_TAIL=0 step "$log" "cargo test -p $1" \
-    cargo test --manifest-path "$ROOT/Cargo.toml" -p "$1" --no-fail-fast -- ${3:+"$3"} || status=$?
+    cargo test --manifest-path "$ROOT/Cargo.toml" --profile "${4:-test}" -p "$1" --no-fail-fast -- "${@:5}" ${3:+"$3"} || status=$?
   echo "exit status $status" >>"$log"
 }
 

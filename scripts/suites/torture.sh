@@ -3,17 +3,11 @@
 # switched off, which must be noticed. Sourced by test.sh.
 
 suite_torture() {
-  local log=$TARGET/test-torture.log status=0
+  local log=$TARGET/test-torture.log
   need_cluster
-  as_cluster_user mkdir -p "$CLUSTER_DIR/torture"
-  export FENCING_TEST_BINDIR=$CLUSTER_BIN FENCING_TEST_USER=$CLUSTER_USER FENCING_TEST_TMPDIR=$CLUSTER_DIR/torture
   export TORTURE_DIR=$TARGET/torture-history
-  # Its clients make their own connections, and have the machine to themselves.
-  (unset PGHOST PGPORT PGUSER PGDATABASE &&
-    STEP_TAIL=0 step "$log" "cargo test -p fencing-torture" \
-      cargo test --manifest-path "$ROOT/Cargo.toml" --profile load -p fencing-torture --no-fail-fast -- \
-      --test-threads=1 ${1:+"$1"}) || status=$?
-  echo "exit status $status" >>"$log"
+  # Its clients have the machine to themselves.
+  (cluster_for_tests && cargo_suite_log fencing-torture torture "$1" load --test-threads=1) || true
   # What the same clients do to a lease table without a fence, beside it.
   sed -n '/stale writes/,/^$/p' "$log"
   cargo_tally "$log"
