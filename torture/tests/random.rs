@@ -221,6 +221,17 @@ fn answers(model: &Model, status: Status) -> Vec<(usize, usize)> {
     all.filter(|(_, _, e)| e.kind == Kind::Answer && e.status == status).map(|(h, n, _)| (h, n)).collect()
 }
 
+/// Of fixed seeds: how much one random history writes is chance.
+#[test]
+fn the_histories_are_not_empty() {
+    let models: Vec<_> = (0..20).map(|seed| model(seed, 600)).collect();
+    let written: usize = models.iter().map(|model| model.last.written.len()).sum();
+    assert!(written > 20 * 50, "{written}");
+    for status in [Status::Granted, Status::Held, Status::Renewed, Status::Released, Status::Revoked, Status::Refused] {
+        assert!(models.iter().any(|model| !answers(model, status).is_empty()), "{status:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -229,7 +240,6 @@ proptest! {
         let model = model(seed, 600);
         let found = check(&model.histories, &model.last);
         prop_assert!(found.is_empty(), "{found:#?}");
-        prop_assert!(model.last.written.len() > 50, "{}", model.last.written.len());
     }
 
     #[test]
