@@ -41,13 +41,13 @@ pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
 
 /// Does something with the sequence, whose last number it is given, under the issue lock.
 fn locked<T>(mode: Mode, body: impl FnOnce(i64) -> T) -> Result<T, Error> {
-    let sequence = extension::oids().term_seq;
+    let held = || hold_sequence().map(|()| body(last_drawn()));
     if mutant::without("issue") {
-        return Ok(body(sequence::last_drawn(sequence)));
+        return held();
     }
     let issue = Tag::issue();
     issue.lock(mode);
-    let result = hold_sequence().map(|()| body(sequence::last_drawn(sequence)));
+    let result = held();
     issue.unlock(mode);
     result
 }
@@ -57,7 +57,19 @@ fn locked<T>(mode: Mode, body: impl FnOnce(i64) -> T) -> Result<T, Error> {
 pub fn hold_sequence() -> Result<(), Error> {
     let sequence = Tag::relation(extension::oids().term_seq);
     // The common case costs no savepoint.
-    if sequence.try_lock(Mode::Intent) { Ok(()) } else { gate::take(&sequence, Mode::Intent, being_altered) }
+    if !sequence.try_lock(Mode::Intent) {
+        gate::take(&sequence, Mode::Intent, being_altered)?;
+    }
+    // Whoever has altered it has put it into another file.
+    if !mutant::without("sequence_moved") {
+        extension::catch_up();
+    }
+    Ok(())
+}
+
+/// Its last number, for who holds it.
+fn last_drawn() -> i64 {
+    sequence::last_drawn(extension::oids().term_seq)
 }
 
 fn being_altered() -> Error {
@@ -65,10 +77,11 @@ fn being_altered() -> Error {
         .hint("Try again once the other transaction has ended.")
 }
 
-/// The sequence's last number as of now, for who only wants to know.
+/// The sequence's last number as of now, for who only wants to know: a transaction that goes on keeps nobody
+/// from changing the sequence.
 pub fn last_so_far() -> Result<i64, Error> {
     hold_sequence()?;
-    let last = sequence::last_drawn_so_far(extension::oids().term_seq);
+    let last = last_drawn();
     Tag::relation(extension::oids().term_seq).unlock(Mode::Intent);
     Ok(last)
 }

@@ -64,6 +64,7 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
     if last().is_some() {
         return Ok(());
     }
+    issue::hold_sequence()?;
     let now = clock::now();
     let number = epoch::next_epoch(now, None, None, false)?;
     // A sequence that was moved before, by an opening that was rolled back, may have issued tokens

@@ -1,4 +1,5 @@
-//! Sequences of the extension.
+//! Sequences of the extension. Whoever looks at one holds a lock of it, and has heard since of what was
+//! altered: that puts it into another file.
 
 use super::raw;
 use pgrx::pg_sys::{self, Oid};
@@ -30,13 +31,13 @@ pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
     .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
     .execute()?;
     // Drawing has locked it until the transaction ends.
-    let (_, lsn) = look(sequence, pg_sys::NoLock);
+    let (_, lsn) = look(sequence);
     Some((value, lsn))
 }
 
 /// Whether nothing has ever been drawn and nobody has moved it.
 pub fn is_fresh(sequence: Oid) -> bool {
-    let (state, _) = look(sequence, pg_sys::AccessShareLock);
+    let (state, _) = look(sequence);
     state == (1, false)
 }
 
@@ -57,19 +58,10 @@ pub fn highest(sequence: Oid) -> i64 {
     }
 }
 
-/// The highest value drawn, or passed over; what comes before the first where there is none. Locks the
-/// sequence as drawing does: ALTER SEQUENCE puts it into another file.
+/// The highest value drawn, or passed over; what comes before the first where there is none.
 pub fn last_drawn(sequence: Oid) -> i64 {
-    let ((value, drawn), _) = look(sequence, pg_sys::RowExclusiveLock);
+    let ((value, drawn), _) = look(sequence);
     if drawn { value } else { value - 1 }
-}
-
-/// The same for who only wants to know: a transaction that goes on keeps nobody from changing the sequence.
-pub fn last_drawn_so_far(sequence: Oid) -> i64 {
-    let last = last_drawn(sequence);
-    // SAFETY: locked just now.
-    unsafe { pg_sys::UnlockRelationOid(sequence, pg_sys::RowExclusiveLock as i32) };
-    last
 }
 
 /// Makes `value` the next one to be drawn.
@@ -81,7 +73,7 @@ pub fn start_at(sequence: Oid, value: i64) {
 /// server crashes.
 pub fn pass_over(sequence: Oid, value: i64) {
     set(sequence, value, true);
-    let (_, lsn) = look(sequence, pg_sys::NoLock);
+    let (_, lsn) = look(sequence);
     if !super::mutant::without("flush_what_stays") {
         super::xact::flush_wal(lsn);
     }
@@ -107,11 +99,11 @@ pub fn restart_at(sequence: Oid, value: i64) {
 }
 
 /// The last value with whether it was drawn, and the LSN of the sequence's page.
-fn look(sequence: Oid, lock: u32) -> ((i64, bool), pg_sys::XLogRecPtr) {
-    // SAFETY: a sequence has one page with one tuple, which nobody removes; it is read under
+fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+    // SAFETY: a sequence, locked, has one page with one tuple, which nobody removes; it is read under
     // the buffer's share lock.
     let look = || unsafe {
-        let rel = raw::table_open(sequence, lock as i32);
+        let rel = raw::table_open(sequence, pg_sys::NoLock as i32);
         let buffer = raw::ReadBuffer(rel, 0);
         raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
         let lsn = raw::BufferGetLSNAtomic(buffer);
