@@ -19,13 +19,11 @@ pub fn in_recovery() -> bool {
 static LINEAGE: Backend<RefCell<Option<(Lineage, String)>>> = Backend::new(RefCell::new(None));
 
 /// The running server, and this database on it. The server is looked at once a backend, the WAL's
-/// position apart: once recovery has ended nothing of it changes. Before, it has no timeline of its own
-/// yet, and is nothing to remember.
+/// position apart: nothing of it changes any more. Nobody asks before recovery has ended, when it has no
+/// timeline of its own yet: who is not about to write has looked for that.
 pub fn lineage() -> Lineage {
     let known = LINEAGE.with_borrow(Clone::clone);
     let (identity, own) = known.unwrap_or_else(|| {
-        // Before the look: recovery may end meanwhile.
-        let settled = !in_recovery();
         let identity = Lineage {
             system_identifier: system_identifier(),
             timeline: timeline(),
@@ -34,9 +32,7 @@ pub fn lineage() -> Lineage {
             lsn: 0,
         };
         let own = fingerprint(&format!("{}/PG_VERSION", database_path()));
-        if settled {
-            LINEAGE.replace(Some((identity.clone(), own.clone())));
-        }
+        LINEAGE.replace(Some((identity.clone(), own.clone())));
         (identity, own)
     });
     // A dump is restored into tables of its own.

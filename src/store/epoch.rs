@@ -137,7 +137,8 @@ fn find(version: u64) -> Option<Known> {
     let recorded = latest()?;
     let open = if recorded.state == State::Open { Coordinator::Open(recorded.epoch) } else { Coordinator::Closed };
     let known = Known { version, coordinator: open, any_blocked: installation::any(), policy: None };
-    // Which server this will be is open until recovery has ended, which a session may outlive.
+    // Which server this will be is open until recovery has ended, which a session may outlive: where
+    // PostgreSQL then has it forget what it knew, that is before this moment.
     if server::in_recovery() {
         return Some(known);
     }

@@ -31,7 +31,13 @@ pub fn recover(copy: &mut Cluster, settings: &[&str]) {
 
 /// A streaming standby, which has arrived where its primary is.
 pub fn standby(of: &Cluster) -> Cluster {
+    standby_with(of, &[])
+}
+
+/// The same with these settings.
+pub fn standby_with(of: &Cluster, settings: &[&str]) -> Cluster {
     let mut copy = base_backup(of);
+    copy.configure(settings);
     fs::write(copy.data().join("standby.signal"), "").expect("standby.signal");
     let host = of.scratch().display();
     copy.configure(&[&format!("primary_conninfo='host={host} user=postgres'"), "hot_standby=on"]);
@@ -54,6 +60,19 @@ pub fn cut_off(standby: &Cluster) {
 /// Makes a primary of it.
 pub fn promote(standby: &Cluster) {
     assert!(standby.connect().get::<bool>("SELECT pg_promote()"));
+    wait_for_promotion(standby);
+}
+
+/// A setting, by which a standby waits for [`promote_lingering`] before its recovery ends, a minute at most.
+pub const LINGERING: &str =
+    "recovery_end_command='touch ending; for i in $(seq 600); do [ ! -e go ] || break; sleep 0.1; done'";
+
+/// Makes a primary of it, and does something at the last moment that it isn't one.
+pub fn promote_lingering(standby: &Cluster, moment: impl FnOnce()) {
+    standby.connect().run("SELECT pg_promote(wait => false)");
+    until("recovery is about to end", || standby.data().join("ending").exists());
+    moment();
+    fs::write(standby.data().join("go"), "").expect("go");
     wait_for_promotion(standby);
 }
 

@@ -1,9 +1,10 @@
 //! Promotions: of a standby that had not heard of the last acquisitions, of two at once, and of one
 //! after the other.
 
-use fencing_tests::copies::{cut_off, promote, standby};
+use fencing_tests::copies::{LINGERING, cut_off, promote, promote_lingering, standby, standby_with};
 use fencing_tests::past::{early_session, original, verdict};
 use fencing_tests::{Sql, Stop};
+use postgres::Client;
 
 #[test]
 fn a_standby_that_had_lost_the_last_acquisitions() {
@@ -26,6 +27,32 @@ fn a_standby_that_had_lost_the_last_acquisitions() {
     let token = past.is_opened_again(&copy, "postgres");
     assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({})", past.current)), "LF005");
     assert_eq!(early.code(&format!("INSERT INTO report (fence) VALUES ({token})")), "00000");
+}
+
+/// What a session was told by the standby, it asks anew once that is a primary. It may have been told at the
+/// last moment: where PostgreSQL has sessions forget what they know (not every release does), it is before.
+#[test]
+fn a_session_that_has_asked_the_standby() {
+    let (mut cluster, past) = original(&[]);
+    let copy = standby_with(&cluster, &[LINGERING]);
+    let write = |token| format!("INSERT INTO report (fence) VALUES ({token})");
+    let mut sessions = [copy.connect(), copy.connect()];
+    let ask = |session: &mut Client| {
+        assert_eq!(session.get::<String>(&format!("SELECT fencing.check_token({})", past.current)), "current");
+        assert_eq!(session.get::<String>("SELECT state FROM fencing.inspect('jobs', 'a')"), "held");
+    };
+    ask(&mut sessions[0]);
+    cluster.stop(Stop::Immediate);
+    promote_lingering(&copy, || ask(&mut sessions[1]));
+    for session in &mut sessions {
+        assert_eq!(session.code(&write(past.current)), "LF006");
+        assert_eq!(session.acquire("new", "x").status, "closed");
+    }
+    let token = past.is_opened_again(&copy, "postgres");
+    for session in &mut sessions {
+        assert_eq!(session.code(&write(past.current)), "LF005");
+        assert_eq!(session.code(&write(token)), "00000");
+    }
 }
 
 /// Started as a primary without a promotion, it is on the timeline of its primary; its files are its own.

@@ -3,7 +3,9 @@
 //! again.
 
 use fencing_tests::cluster::run;
-use fencing_tests::copies::{base_backup, cut_off, of_files, overwrite, promote, recover, snapshot, standby};
+use fencing_tests::copies::{
+    LINGERING, base_backup, cut_off, of_files, overwrite, promote_lingering, recover, snapshot, standby_with,
+};
 use fencing_tests::{Cluster, Sql, Stop};
 use postgres::Client;
 
@@ -126,17 +128,23 @@ fn point_in_time() {
     is_untouched(&cluster);
 }
 
-/// A session that was open while the standby still was one knows no better than others.
+/// A session that was open while the standby still was one knows no better than others, whenever it asked.
 #[test]
 fn promoted() {
     let cluster = original(&[]);
-    let standby = standby(&cluster);
+    let standby = standby_with(&cluster, &[LINGERING]);
     let mut early = standby.connect();
-    assert_eq!(early.get::<String>("SELECT state FROM fencing.coordinators()"), "open");
-    assert_eq!(early.code(&write(token(5, 1))), "25006");
+    let ask = |session: &mut Client| {
+        assert_eq!(session.get::<String>("SELECT state FROM fencing.coordinators()"), "open");
+        assert_eq!(session.code(&write(token(5, 1))), "25006");
+        // Of it alone, by its name.
+        let protect = "SELECT fencing.protect('doc', 'jobs', 'a', fence => 'destination', coordinator => 'etcd')";
+        assert_eq!(session.code(protect), "55000");
+    };
+    ask(&mut early);
     cut_off(&standby);
     goes_on(&cluster);
-    promote(&standby);
+    promote_lingering(&standby, || ask(&mut early));
     is_closed_and_opened(&mut early);
     is_untouched(&cluster);
 }
