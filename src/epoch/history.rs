@@ -27,8 +27,9 @@ const ABOVE: &str = "It is above every token that was drawn: this database has l
 /// Where its presenter might hold the lease, its number is passed over: it will never be issued to
 /// anybody else.
 pub fn witness(values: &[i64], lease: Option<&LeaseId>) -> Option<&'static str> {
-    let Some(Coordinator::Open(open)) = epoch::coordinator() else { return None };
+    // The sequence first, which may have to be waited for: the next epoch may begin it anew.
     let last = issue::last_so_far().ok()?;
+    let Some(Coordinator::Open(open)) = epoch::coordinator() else { return None };
     let tokens = || values.iter().filter_map(|value| Token::from_bigint(*value));
     let of_this_epoch = tokens().filter(|token| token.epoch() == open && token.seq() > last).max();
     let Some(token) = of_this_epoch.or_else(|| tokens().filter(|token| token.epoch() > open).max()) else {

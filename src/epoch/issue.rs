@@ -14,7 +14,7 @@ use fencing_core::{Code, Error, Token};
 /// Draws the next token of the open epoch, with the LSN up to which WAL must be flushed before anyone
 /// outside may learn of it. `None` where history was lost: the sequence stands below what was granted.
 pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
-    if transaction::with(|t| t.sequence_restarted) {
+    if transaction::with(|t| t.sequence_restarted) && !mutant::without("sequence_restarted") {
         return Err(Error::new(
             Code::ActiveTransaction,
             "cannot acquire a lease in the transaction that began the sequence anew",
@@ -114,7 +114,8 @@ pub fn exclusively<T>(body: impl FnOnce(i64) -> T) -> Result<T, Error> {
 /// Passes over every number up to this one, for good: what is beyond its end isn't drawn either. Within
 /// [`exclusively`], and never back.
 pub fn pass_over(seq: i64) {
-    sequence::pass_over(extension::oids().term_seq, seq.min(highest()));
+    let end = if mutant::without("pass_over_end") { i64::MAX } else { highest() };
+    sequence::pass_over(extension::oids().term_seq, seq.min(end));
 }
 
 /// How many numbers to pass over where a copy of this server may be about to go on from the same place.
@@ -132,7 +133,9 @@ pub fn move_on(now: Instant) -> Result<(), Error> {
         }
         _ => {
             let first = first(now, u64::from_ne_bytes(server::random()))?;
-            gate::take(&Tag::relation(extension::oids().term_seq), Mode::Rewrite, being_altered)?;
+            if !mutant::without("sequence_alone") {
+                gate::take(&Tag::relation(extension::oids().term_seq), Mode::Rewrite, being_altered)?;
+            }
             sequence::restart_at(extension::oids().term_seq, first);
             transaction::with(|t| t.sequence_restarted = true);
             Ok(())

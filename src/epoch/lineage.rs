@@ -37,8 +37,12 @@ pub fn why_closed() -> String {
 pub fn lineage(_: &Args) -> Result<Answer<'static>, Error> {
     xact::require_primary(c"fencing.lineage()");
     extension::catch_up();
+    // Terms first: what is drawn after them may be committed meanwhile. Then the sequence, which may have to be
+    // waited for: the next epoch may begin it anew.
+    let terms = Latest::take();
+    let last = issue::last_so_far()?;
     let (recorded, actual) = (epoch::latest(), server::lineage());
-    let findings = findings(recorded.as_ref(), &actual)?;
+    let findings = findings(recorded.as_ref(), &actual, |epoch| issue::is_behind(epoch, last, &terms));
     let json = |parts: &[(&str, String)]| Value::Raw(text::jsonb_of(&object(parts)));
     let of_epoch = |recorded: &Recorded| {
         let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
@@ -57,15 +61,13 @@ pub fn object(parts: &[(&str, String)]) -> String {
     json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
-fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Result<Vec<Finding>, Error> {
-    let Some(recorded) = recorded else { return Ok(vec![Finding::NoEpoch]) };
+fn findings(recorded: Option<&Recorded>, actual: &Lineage, is_behind: impl FnOnce(i64) -> bool) -> Vec<Finding> {
+    let Some(recorded) = recorded else { return vec![Finding::NoEpoch] };
     let mut findings: Vec<_> = differences(&recorded.lineage, actual).into_iter().map(Finding::Differs).collect();
     if clean_start::state_now() != State::Clean {
         findings.push(Finding::UncleanStart);
     }
-    // Terms first: what is drawn after them may be committed meanwhile.
-    let before = Latest::take();
-    if issue::is_behind(recorded.epoch, issue::last_so_far()?, &before) {
+    if is_behind(recorded.epoch) {
         findings.push(Finding::SequenceBehind);
     }
     if history::is_lost(recorded) {
@@ -74,5 +76,5 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage) -> Result<Vec<Finding
     if recorded.state != EpochState::Open || guard::any_blocked() {
         findings.push(Finding::TransitionUnderWay);
     }
-    Ok(findings)
+    findings
 }
