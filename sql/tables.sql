@@ -190,6 +190,7 @@ CREATE TABLE fencing.epoch (
     after_seq         bigint NOT NULL DEFAULT 0,
     closed_at         timestamptz,
     closing_on        text COLLATE "C",
+    passed_over       bigint NOT NULL DEFAULT 0,
     CONSTRAINT epoch_pkey PRIMARY KEY (epoch),
     CONSTRAINT epoch_state CHECK (state IN ('open', 'closing', 'closed'))
 );
@@ -204,10 +205,11 @@ COMMENT ON COLUMN fencing.epoch.timeline IS 'The WAL timeline then';
 COMMENT ON COLUMN fencing.epoch.database IS 'The database''s oid then';
 COMMENT ON COLUMN fencing.epoch.fingerprint IS 'Inode and time of birth of the data directory''s PG_VERSION then; after a slash the oid of this table, which a restored dump has anew; after another the same of the database''s own PG_VERSION';
 COMMENT ON COLUMN fencing.epoch.lsn IS 'The WAL position then';
-COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then';
+COMMENT ON COLUMN fencing.epoch.after_seq IS 'Where the sequence stood then: it issues nothing up to there';
 COMMENT ON COLUMN fencing.epoch.state IS 'open, closing while a transition from it is under way, closed once the next one was opened';
 COMMENT ON COLUMN fencing.epoch.closed_at IS 'Coordinator time from which on nothing was admitted in it any more';
 COMMENT ON COLUMN fencing.epoch.closing_on IS 'The server that closed it, as its lineage tells it from others: a copy of that one must begin a transition of its own';
+COMMENT ON COLUMN fencing.epoch.passed_over IS 'The highest number that was passed over since, as a lost history may have issued it: the sequence issues nothing up to there';
 
 CREATE TABLE fencing.installation (
     relation regclass NOT NULL,

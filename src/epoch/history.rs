@@ -58,7 +58,7 @@ fn testify(token: Token, lease: Option<&LeaseId>, believed: bool, burned: bool, 
     let kind = if believed { LOST } else { UNKNOWN };
     let burn = |last| {
         if last < token.seq() {
-            issue::pass_over(token.seq().saturating_add(issue::random_stride()));
+            issue::pass_over(token.epoch(), token.seq().saturating_add(issue::random_stride()));
         }
     };
     let burned = burned && !mutant::without("burn") && issue::exclusively(burn).is_ok();

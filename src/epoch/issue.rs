@@ -4,7 +4,7 @@ use super::{gate, unclean};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::snapshot::Latest;
 use crate::pg::{extension, mutant, sequence, server};
-use crate::store::term;
+use crate::store::{epoch, term};
 use crate::transaction;
 use fencing_core::epoch::{first_seq, stride};
 use fencing_core::time::Instant;
@@ -26,7 +26,7 @@ pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
     // What is drawn after this may be committed before the look at the terms, which doesn't see it.
     let before = Latest::take();
     let drawn = locked(Mode::Shared, |last| {
-        if is_behind(open, last, &before) {
+        if is_behind(open, epoch::floor(open, &before), last, &before) {
             return Ok(None);
         }
         let (seq, lsn) = sequence::draw(extension::oids().term_seq).ok_or_else(exhausted)?;
@@ -101,9 +101,10 @@ fn exhausted() -> Error {
     error.hint(format!("Its end was altered. ALTER SEQUENCE fencing.term_seq MAXVALUE {MAX_SEQ} puts that right."))
 }
 
-/// Whether a term was committed that is above the sequence's last number, as that was after the snapshot.
-pub fn is_behind(open: i64, last: i64, before: &Latest) -> bool {
-    !mutant::without("sequence_behind") && term::any_above(open << SEQ_BITS | last, before)
+/// Whether a term was committed, or a number passed over, that is above the sequence's last number, as that
+/// was after the snapshot and the floor.
+pub fn is_behind(open: i64, floor: i64, last: i64, before: &Latest) -> bool {
+    !mutant::without("sequence_behind") && (floor > last || term::any_above(open << SEQ_BITS | last, before))
 }
 
 /// Does something with the sequence, whose last number it is given, while nobody draws.
@@ -111,11 +112,14 @@ pub fn exclusively<T>(body: impl FnOnce(i64) -> T) -> Result<T, Error> {
     locked(Mode::Exclusive, body)
 }
 
-/// Passes over every number up to this one, for good: what is beyond its end isn't drawn either. Within
-/// [`exclusively`], and never back.
-pub fn pass_over(seq: i64) {
+/// Passes over every number of the epoch up to this one, for good: also where somebody sets the sequence
+/// back. What is beyond its end isn't drawn either. Within [`exclusively`], and never back.
+pub fn pass_over(epoch: i64, seq: i64) {
     let end = if mutant::without("pass_over_end") { i64::MAX } else { highest() };
-    sequence::pass_over(extension::oids().term_seq, seq.min(end));
+    let seq = seq.min(end);
+    // First: a crash in between leaves a sequence that goes on.
+    sequence::pass_over(extension::oids().term_seq, seq);
+    epoch::pass_over(epoch, seq);
 }
 
 /// How many numbers to pass over where a copy of this server may be about to go on from the same place.
@@ -128,7 +132,7 @@ pub fn random_stride() -> i64 {
 pub fn move_on(now: Instant) -> Result<(), Error> {
     exclusively(|last| match last.saturating_add(random_stride()) {
         next if next < highest() => {
-            pass_over(next);
+            sequence::pass_over(extension::oids().term_seq, next);
             Ok(())
         }
         _ => {

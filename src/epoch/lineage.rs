@@ -42,7 +42,8 @@ pub fn lineage(_: &Args) -> Result<Answer<'static>, Error> {
     let terms = Latest::take();
     let last = issue::last_so_far()?;
     let (recorded, actual) = (epoch::latest(), server::lineage());
-    let findings = findings(recorded.as_ref(), &actual, |epoch| issue::is_behind(epoch, last, &terms));
+    let is_behind = recorded.as_ref().map_or(Ok(false), |recorded| is_behind(recorded, last, &terms))?;
+    let findings = findings(recorded.as_ref(), &actual, is_behind);
     let json = |parts: &[(&str, String)]| Value::Raw(text::jsonb_of(&object(parts)));
     let of_epoch = |recorded: &Recorded| {
         let mut parts = vec![("epoch", recorded.epoch.to_string()), ("state", recorded.state.as_str().to_owned())];
@@ -56,18 +57,25 @@ pub fn lineage(_: &Args) -> Result<Answer<'static>, Error> {
     ]))
 }
 
+fn is_behind(recorded: &Recorded, last: i64, terms: &Latest) -> Result<bool, Error> {
+    let floor = recorded.floor();
+    // What was passed over meanwhile moved the sequence before it left its mark.
+    let last = if floor > last { issue::last_so_far()? } else { last };
+    Ok(issue::is_behind(recorded.epoch, floor, last, terms))
+}
+
 /// Parts of a lineage as JSON.
 pub fn object(parts: &[(&str, String)]) -> String {
     json::object(&parts.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>())
 }
 
-fn findings(recorded: Option<&Recorded>, actual: &Lineage, is_behind: impl FnOnce(i64) -> bool) -> Vec<Finding> {
+fn findings(recorded: Option<&Recorded>, actual: &Lineage, is_behind: bool) -> Vec<Finding> {
     let Some(recorded) = recorded else { return vec![Finding::NoEpoch] };
     let mut findings: Vec<_> = differences(&recorded.lineage, actual).into_iter().map(Finding::Differs).collect();
     if clean_start::state_now() != State::Clean {
         findings.push(Finding::UncleanStart);
     }
-    if is_behind(recorded.epoch) {
+    if is_behind {
         findings.push(Finding::SequenceBehind);
     }
     if history::is_lost(recorded) {

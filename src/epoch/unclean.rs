@@ -5,6 +5,7 @@ use super::issue;
 use crate::pg::snapshot::Latest;
 use crate::pg::{mutant, server};
 use crate::store::clean_start::{self, State};
+use crate::store::epoch;
 use fencing_core::Error;
 use fencing_core::epoch::after_unclean_start;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -61,8 +62,10 @@ pub fn settle(open: i64) -> Result<(), Error> {
     }
     issue::exclusively(|last| {
         // Somebody else may have been faster. What has lost more than a crash loses is not mended so.
-        if clean_start::state_now() == State::Unclean && !issue::is_behind(open, last, &Latest::take()) {
-            issue::pass_over(after_unclean_start(last, u64::from_ne_bytes(server::random())));
+        let now = Latest::take();
+        let behind = || issue::is_behind(open, epoch::floor(open, &now), last, &now);
+        if clean_start::state_now() == State::Unclean && !behind() {
+            issue::pass_over(open, after_unclean_start(last, u64::from_ne_bytes(server::random())));
             clean_start::note_at_once();
         }
     })

@@ -253,6 +253,37 @@ impl Table {
         unsafe { pg_sys::ffi::pg_guard_ffi_boundary(freeze) }
     }
 
+    /// Replaces columns of fixed width in the very version of a row that was read, in no index: at once and
+    /// for good, as [`Table::insert_at_once`]. The snapshot that it was read with is still held; whoever
+    /// replaces that version meanwhile may keep what was there.
+    pub fn overwrite(&self, row: &Row, changes: &[(usize, Value)]) {
+        let (mut values, mut nulls) = (row.values, row.nulls);
+        for (column, value) in changes {
+            (values[column - 1], nulls[column - 1]) = value.datum();
+        }
+        // SAFETY: the arrays have room for every column; both tuples are whole.
+        let (new, old) = unsafe {
+            let new = pg_sys::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            (columns_of(new), columns_of(row.tuple))
+        };
+        assert_eq!(new.1, old.1, "columns of another width");
+        // SAFETY: the snapshot sees that version, so it is still there, and as long as the copy of it; it is
+        // changed under its page's lock. The closure holds no destructor.
+        let overwrite = || unsafe {
+            let buffer = raw::ReadBuffer(self.rel, row.place().block());
+            raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+            let change = raw::GenericXLogStart(self.rel);
+            let page = raw::GenericXLogRegisterBuffer(change, buffer, 0);
+            let item = pg_sys::PageGetItemId(page, row.place().at.ip_posid);
+            let columns = pg_sys::PageGetItem(page, item).add((*(*row.tuple).t_data).t_hoff.into());
+            std::ptr::copy_nonoverlapping(new.0, columns.cast(), new.1);
+            raw::GenericXLogFinish(change);
+            raw::UnlockReleaseBuffer(buffer);
+        };
+        // SAFETY: as the closure says.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(overwrite) }
+    }
+
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
     /// never waits for them.
     pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
@@ -373,6 +404,18 @@ impl Table {
                 raw::index_close(index, pg_sys::NoLock as i32);
             }
         }
+    }
+}
+
+/// The columns of a tuple as they are stored, and how many bytes these are.
+///
+/// # Safety
+/// The tuple is whole.
+unsafe fn columns_of(tuple: pg_sys::HeapTuple) -> (*const u8, usize) {
+    // SAFETY: the caller's promise: they follow its header.
+    unsafe {
+        let header = usize::from((*(*tuple).t_data).t_hoff);
+        ((*tuple).t_data.cast::<u8>().add(header), (*tuple).t_len as usize - header)
     }
 }
 

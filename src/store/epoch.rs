@@ -1,5 +1,6 @@
 //! `fencing.epoch`: the comparison domains of tokens.
 
+use super::places::Places;
 use super::{installation, lineage};
 use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
@@ -7,7 +8,7 @@ use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use crate::pg::{mutant, sequence, server, text};
+use crate::pg::{mutant, sequence, server, text, xact};
 use fencing_core::epoch::{Coordinator, State};
 use fencing_core::lease::{EndReason, Record};
 use fencing_core::lineage::{Lineage, differences};
@@ -41,6 +42,8 @@ pub struct Recorded {
     pub state: State,
     /// The sequence's last number before it.
     pub after_seq: i64,
+    /// The highest number that was passed over in it, as a lost history may have issued it.
+    passed_over: i64,
     /// Since when it admits nothing.
     pub closed_at: Option<Instant>,
     /// The server that closed it, as [`Lineage::identity`] names it.
@@ -76,6 +79,7 @@ fn from_row(row: Row) -> Recorded {
         after_seq: row.bigint(12),
         closed_at: row.bigint_or_null(13),
         closing_on: row.text(14),
+        passed_over: row.bigint(15),
         row,
     }
 }
@@ -91,8 +95,36 @@ pub fn closed_at(number: i64) -> Option<Instant> {
 }
 
 fn find_numbered(number: i64) -> Option<Recorded> {
-    let table = Table::open(oids().epoch, Access::Read);
-    table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&Latest::take())).map(from_row)
+    row_of(&Table::open(oids().epoch, Access::Read), number, &Latest::take()).map(from_row)
+}
+
+static SEEN: Backend<Places<i64>> = Places::new();
+
+fn row_of(table: &Table, number: i64, snapshot: &Latest) -> Option<Row> {
+    let by_number = (oids().epoch_pkey, &[(1, Key::BigInt(number))][..]);
+    SEEN.find(table, &number, |row| row.bigint(1) == number, by_number, Read::Latest(snapshot))
+}
+
+/// [`Recorded::floor`] of the epoch of that number, as of now, whatever the snapshot's age.
+pub fn floor(number: i64, snapshot: &Latest) -> i64 {
+    if mutant::without("passed_over") {
+        return 0;
+    }
+    let row = row_of(&Table::open(oids().epoch, Access::Read), number, snapshot);
+    row.map_or(0, |row| row.bigint(12).max(row.bigint(15)))
+}
+
+/// Nothing up to `seq` is issued in the epoch of that number any more: for good, also if this transaction is
+/// rolled back. While nobody draws.
+///
+/// In the row's place: whoever replaces the row meanwhile ends the epoch.
+pub fn pass_over(number: i64, seq: i64) {
+    let (table, snapshot) = (Table::open(oids().epoch, Access::Write), Latest::take());
+    let Some(row) = row_of(&table, number, &snapshot).filter(|row| row.bigint(15) < seq) else { return };
+    table.overwrite(&row, &[(15, Value::BigInt(seq))]);
+    if !mutant::without("flush_what_stays") {
+        xact::flush_own_wal();
+    }
 }
 
 /// Whether what was recorded under the epoch of that number was recorded in this cluster: the numbers of
@@ -103,6 +135,11 @@ pub fn is_of_this_cluster(number: i64) -> bool {
 }
 
 impl Recorded {
+    /// The number up to which nothing is issued in it, wherever the sequence stands.
+    pub fn floor(&self) -> i64 {
+        self.after_seq.max(self.passed_over)
+    }
+
     /// Whether a transition from it has begun on that very server.
     pub fn is_closing_on(&self, server: &Lineage) -> bool {
         self.state == State::Closing && self.closing_on == server.identity().as_bytes()
@@ -219,6 +256,7 @@ pub fn insert(new: &NewEpoch) {
         Value::BigInt(sequence::last_drawn(oids().term_seq)),
         Value::Null,
         Value::Null,
+        Value::BigInt(0),
     ]);
     extension::announce_change(oids().epoch);
 }
