@@ -23,7 +23,10 @@ pub fn watch_command(args: &Args) -> Result<Answer<'static>, Error> {
     let triggers = attach::all();
     // SAFETY: it is at hand.
     match unsafe { ddl::read(command) } {
-        Command::Tree(table) => {
+        Command::Tree { table, left } => {
+            if !without("blocked_child") {
+                left.into_iter().for_each(|parent| installation::follow(parent, table));
+            }
             warn_of_statement_level(table, &triggers);
             return Ok(execute(complete(table, &triggers)));
         }

@@ -7,7 +7,12 @@ use std::ffi::{CStr, c_char};
 /// A command, as far as guards care.
 pub enum Command {
     /// A table was made, or a table's parent changed: by PARTITION OF, INHERITS, ATTACH, DETACH.
-    Tree(Oid),
+    Tree {
+        /// The table; of a partition that comes or goes, its parent.
+        table: Oid,
+        /// Parents that it inherits from no more.
+        left: Vec<Oid>,
+    },
     /// A column has another name.
     ColumnRenamed {
         /// Its table.
@@ -79,7 +84,9 @@ unsafe fn simple(address: pg_sys::ObjectAddress, parsetree: *mut pg_sys::Node) -
     }
     // SAFETY: the caller's: a parse tree, whose tag says what it is.
     match unsafe { (*parsetree).type_ } {
-        NodeTag::T_CreateStmt | NodeTag::T_CreateForeignTableStmt => Command::Tree(address.objectId),
+        NodeTag::T_CreateStmt | NodeTag::T_CreateForeignTableStmt => {
+            Command::Tree { table: address.objectId, left: Vec::new() }
+        }
         NodeTag::T_CreateTrigStmt => Command::Trigger(address.objectId),
         // SAFETY: as above; by the names as the statement resolved them.
         NodeTag::T_RuleStmt => unsafe {
@@ -119,10 +126,11 @@ unsafe fn altered(table: Oid, subcommands: *mut pg_sys::List) -> Command {
         let count = subcommands.as_ref().map_or(0, |list| list.length as usize);
         (0..count).map(|i| {
             let subcommand = (*(*subcommands).elements.add(i)).ptr_value.cast::<pg_sys::CollectedATSubcmd>();
-            (*(*subcommand).parsetree.cast::<pg_sys::AlterTableCmd>()).subtype
+            let kind = (*(*subcommand).parsetree.cast::<pg_sys::AlterTableCmd>()).subtype;
+            (kind, (*subcommand).address.objectId)
         })
     };
-    let kinds: Vec<_> = kinds.collect();
+    let (kinds, addresses): (Vec<_>, Vec<_>) = kinds.unzip();
     const TREE: [At::Type; 5] = [
         At::AT_AttachPartition,
         At::AT_DetachPartition,
@@ -134,7 +142,9 @@ unsafe fn altered(table: Oid, subcommands: *mut pg_sys::List) -> Command {
     // and no reason to look.
     let harmless = |kind: &At::Type| *kind == At::AT_EnableAlwaysTrig;
     if kinds.iter().any(|kind| TREE.contains(kind)) {
-        Command::Tree(table)
+        // Its address is the parent's.
+        let left = kinds.iter().zip(addresses).filter(|(kind, _)| **kind == At::AT_DropInherit);
+        Command::Tree { table, left: left.map(|(_, parent)| parent).collect() }
     } else if kinds.contains(&At::AT_ChangeOwner) {
         Command::Owner(table)
     } else if kinds.iter().all(harmless) {

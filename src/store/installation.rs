@@ -56,15 +56,17 @@ pub fn insert(relation: Oid, epoch: i64) {
     extension::announce_change(oids().epoch);
 }
 
-/// A table that leaves a tree takes along that it is blocked, with all below it.
-pub fn follow(root: Oid, table: Oid) {
-    if read(root).is_none() {
+/// A table that leaves one above it takes along that it is blocked, with all below it.
+pub fn follow(above: Oid, table: Oid) {
+    if blocked(above).is_none() {
         return;
     }
     // Whoever unblocks all is to see this one, or to be over.
     lock::enter_gate();
-    let (Some(_), Some(epoch)) = (read(root), epoch::last()) else { return };
-    for below in catalog::tree(table).into_iter().filter(|below| read(*below).is_none()) {
+    let (Some(_), Some(epoch)) = (blocked(above), epoch::last()) else { return };
+    // A temporary table is its own session's alone.
+    let lasting = catalog::tree(table).into_iter().filter(|below| !catalog::is_temporary(*below));
+    for below in lasting.filter(|below| read(*below).is_none()) {
         insert(below, epoch);
     }
 }
