@@ -37,7 +37,7 @@ unsafe extern "C-unwind" fn transaction_event(event: XactEvent::Type, _arg: *mut
         // SAFETY: no destructor in this frame.
         XactEvent::XACT_EVENT_PRE_COMMIT if guard::has_work() => unsafe { or_raise(guard::before_commit) },
         // SAFETY: as above.
-        XactEvent::XACT_EVENT_PRE_PREPARE if guard::has_work() => unsafe { or_raise(guard::before_prepare) },
+        XactEvent::XACT_EVENT_PRE_PREPARE => unsafe { or_raise(guard::before_prepare) },
         XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_ABORT | XactEvent::XACT_EVENT_PREPARE => {
             transaction::ended();
         }

@@ -1,4 +1,5 @@
--- PREPARE TRANSACTION: refused where a fence is held, unless a superuser allows it; then it blocks takeovers.
+-- PREPARE TRANSACTION: refused where a fence is held or a lease was changed, unless a superuser allows it;
+-- then it blocks takeovers.
 \set ECHO none
 \getenv abs_srcdir PG_ABS_SRCDIR
 \set helpers :abs_srcdir '/sql/include/helpers.sql'
@@ -19,6 +20,36 @@ BEGIN;
 SELECT try('SELECT fencing.assert_current({a})');
 PREPARE TRANSACTION 'regress_fencing';
 \echo :LAST_ERROR_SQLSTATE
+-- A lease that it has changed is kept back as well.
+SELECT take('free', 'free');
+SELECT fencing.release(token('free'));
+BEGIN;
+SELECT status FROM fencing.renew(token('a'));
+PREPARE TRANSACTION 'regress_fencing';
+\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY sqlstate
+BEGIN;
+SELECT fencing.release(token('a'));
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SELECT status FROM fencing.renew_all(ARRAY[token('a')]);
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SAVEPOINT s;
+SELECT fencing.release(token('a'));
+RELEASE s;
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SELECT fencing.revoke('jobs', 'a', 'a test', grace => '10 s');
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SELECT fencing.revoke('jobs', 'a', 'a test');
+PREPARE TRANSACTION 'regress_fencing';
+BEGIN;
+SELECT fencing.drop_lease('jobs', 'free');
+PREPARE TRANSACTION 'regress_fencing';
+\set VERBOSITY default
+SELECT fencing.check_token(token('a'));
 -- An acquisition never waits for a second phase.
 SET fencing.acquire_in_block = on;
 SET fencing.allow_prepare = on;
@@ -52,6 +83,15 @@ SELECT left(try('INSERT INTO doc VALUES (2)'), 5);
 COMMIT;
 COMMIT PREPARED 'regress_fencing';
 
+-- Nor is what was taken back, or could not be done.
+BEGIN;
+SAVEPOINT s;
+SELECT fencing.release(token('a'));
+ROLLBACK TO s;
+SELECT fencing.release(1), status FROM fencing.renew(token('free'));
+PREPARE TRANSACTION 'regress_fencing';
+COMMIT PREPARED 'regress_fencing';
+
 -- Nor is maintenance, which holds none and is gone with the transaction too.
 BEGIN;
 SELECT try($$SELECT fencing.maintain('prepared')$$);
@@ -64,7 +104,19 @@ COMMIT PREPARED 'regress_fencing';
 SELECT detail FROM fencing.event;
 SELECT id FROM doc;
 
+-- Allowed, a renewal alone is in the way too, and named.
 SET fencing.allow_prepare = on;
+BEGIN;
+SELECT status FROM fencing.renew(token('a'));
+PREPARE TRANSACTION 'regress_fencing';
+SELECT status FROM fencing.renew(token('a'));
+SET fencing.test_clock_offset = '31 s';
+SELECT status, blocked_by FROM fencing.acquire('jobs', 'a', 'x');
+SELECT pid, prepared_gid FROM fencing.blockers('jobs', 'a');
+RESET fencing.test_clock_offset;
+COMMIT PREPARED 'regress_fencing';
+SELECT status FROM fencing.renew(token('a'));
+
 BEGIN;
 SELECT present('a');
 INSERT INTO doc VALUES (3);

@@ -1,7 +1,7 @@
 //! Just before commit: whatever ended an accepted term in the meantime ends the transaction.
 
 use crate::pg::table::Access;
-use crate::pg::{clock, mutant, xact};
+use crate::pg::{clock, lock, mutant, xact};
 use crate::store::lease::{self, Seen};
 use crate::store::{LeaseId, term};
 use crate::transaction::{self, fences, remote, stale};
@@ -16,8 +16,8 @@ static ALLOW_PREPARE: GucSetting<bool> = GucSetting::<bool>::new(false);
 pub fn define_settings() {
     GucRegistry::define_bool_guc(
         c"fencing.allow_prepare",
-        c"Allows PREPARE TRANSACTION where the transaction holds a fence.",
-        c"A prepared transaction keeps its fences, also across a restart, and blocks every takeover until it is committed or rolled back.",
+        c"Allows PREPARE TRANSACTION where the transaction holds a fence or has changed a lease.",
+        c"A prepared transaction keeps its locks, also across a restart, and blocks every takeover until it is committed or rolled back.",
         &ALLOW_PREPARE,
         GucContext::Suset,
         GucFlags::default(),
@@ -52,15 +52,20 @@ pub fn before_prepare() -> Result<(), Error> {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")
             .hint("Acquire the lease in a transaction of its own."));
     }
-    if held && !ALLOW_PREPARE.get() {
-        return Err(Error::new(
-            Code::FeatureNotSupported,
-            "cannot PREPARE a transaction that has written under a fencing token",
-        )
-        .detail(
-            "Prepared, it would keep the lease's fence and block every takeover until it is committed or rolled back.",
-        )
-        .hint("A superuser can allow it: SET fencing.allow_prepare = on."));
+    if !ALLOW_PREPARE.get() {
+        if held {
+            return Err(Error::new(
+                Code::FeatureNotSupported,
+                "cannot PREPARE a transaction that has written under a fencing token",
+            )
+            .detail("Prepared, it would keep the lease's fence and block every takeover until it is committed or rolled back.")
+            .hint("A superuser can allow it: SET fencing.allow_prepare = on."));
+        }
+        if lock::writes_leases() && !mutant::without("prepare_changed") {
+            return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has changed a lease")
+                .detail("Prepared, it would block every takeover of the lease until it is committed or rolled back.")
+                .hint("Renew or release it in a transaction of its own. A superuser can allow it: SET fencing.allow_prepare = on."));
+        }
     }
     recheck()
 }

@@ -315,6 +315,11 @@ pub fn leave_leases() {
     }
 }
 
+/// Whether this transaction has written a lease's row: nobody takes that lease over while it is open.
+pub fn writes_leases() -> bool {
+    extension::lease_if_any().is_some_and(|lease| Tag::relation(lease).held_by_me(Mode::Intent))
+}
+
 fn try_gate(mode: Mode) -> bool {
     let relation = gate_relation();
     // SAFETY: as `enter_gate`; brings word of changes as that does.

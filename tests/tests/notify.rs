@@ -71,6 +71,7 @@ fn with_the_transaction_that_brings_it_about() {
     session.run("COMMIT");
     assert_eq!(heard(&mut listener), [payload("released", "a", token)]);
     // PostgreSQL prepares no transaction that notifies.
+    session.run("SET fencing.allow_prepare = on");
     let token = session.acquire("b", "x").granted();
     session.run(&format!("BEGIN; SELECT fencing.release({token})"));
     assert_eq!(session.code("PREPARE TRANSACTION 'gid'"), "0A000");
