@@ -413,6 +413,16 @@ CREATE FUNCTION fencing.gaps_in_settings()
       FROM fencing.guard_tables() AS t CROSS JOIN flaw AS f
      WHERE t.place OPERATOR(pg_catalog.=) 'table'
     UNION ALL
+    SELECT t.relation, 'weak', 'authority_missing',
+           pg_catalog.format('fencing.epoch_authority names role %I, which does not exist: whoever may create roles could become it, and open epochs for %s', s.setting, t.name),
+           pg_catalog.format('CREATE ROLE %I;', s.setting)
+      FROM fencing.guard_tables() AS t
+      JOIN pg_catalog.pg_settings AS s
+        ON s.name OPERATOR(pg_catalog.=) CASE WHEN fencing.make_token(1, 1) OPERATOR(pg_catalog.>) 0 THEN 'fencing.epoch_authority' END
+       AND s.setting OPERATOR(pg_catalog.<>) ''
+     WHERE t.place OPERATOR(pg_catalog.=) 'table'
+       AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname::pg_catalog.text OPERATOR(pg_catalog.=) s.setting)
+    UNION ALL
     SELECT t.relation, 'weak',
            CASE WHEN e.evtname IS NULL THEN 'watch_missing' ELSE 'watch_disabled' END,
            CASE WHEN e.evtname IS NULL THEN pg_catalog.format('event trigger %I is missing: nothing looks after the guard of %s when tables change', w.name, t.name)

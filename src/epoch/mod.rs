@@ -8,15 +8,18 @@ mod steps;
 mod transition;
 pub mod unclean;
 
+use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
-use crate::pg::{clock, extension, role, sequence, server};
+use crate::pg::{clock, extension, report, role, sequence, server};
 use crate::sql_function;
 use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
 use crate::transaction;
 use fencing_core::{Code, Error, epoch};
+use pgrx::pg_sys;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
-use std::ffi::CString;
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_void};
 
 sql_function!(fencing_begin_epoch_transition, [TEXT], transition::begin);
 sql_function!(fencing_unresolved, [], transition::unresolved);
@@ -28,25 +31,63 @@ sql_function!(fencing_advance_epoch, [TEXT, BOOL, BOOL], transition::advance);
 sql_function!(fencing_lineage, [], lineage::lineage);
 
 static EPOCH_AUTHORITY: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+/// Whether the setting is defined: what the configuration has by then is nothing new.
+static DEFINED: BackendCell<bool> = Backend::new(Cell::new(false));
 
 /// Defines `fencing.epoch_authority`.
 pub fn define_settings() {
-    GucRegistry::define_string_guc(
-        c"fencing.epoch_authority",
-        c"Role whose members may create namespaces and open epochs, as superusers may.",
-        c"",
-        &EPOCH_AUTHORITY,
-        GucContext::Sighup,
-        GucFlags::default(),
-    );
+    // SAFETY: the hook is guarded.
+    unsafe {
+        GucRegistry::define_string_guc_with_hooks(
+            c"fencing.epoch_authority",
+            c"Role whose members may create namespaces and open epochs, as superusers may.",
+            c"It should exist: otherwise whoever may create roles could become it.",
+            &EPOCH_AUTHORITY,
+            GucContext::Sighup,
+            GucFlags::default(),
+            Some(check_authority),
+            None,
+            None,
+        );
+    }
+    DEFINED.set(true);
     unclean::define_settings();
+}
+
+/// Warns of a role that does not exist, where that can be known: inside a transaction, as that of ALTER
+/// SYSTEM. Never refuses it: the role may be made later. (Whoever looks at `pg_file_settings` has what is in
+/// force checked again.)
+#[pgrx::pg_guard]
+unsafe extern "C-unwind" fn check_authority(
+    new: *mut *mut c_char,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: PostgreSQL's own: a NUL-terminated string, or none; and a look at this backend's state.
+    let name = unsafe {
+        let known = DEFINED.get() && pg_sys::IsTransactionState() && pg_sys::MyDatabaseId != pg_sys::InvalidOid;
+        (known && !(*new).is_null()).then(|| CStr::from_ptr(*new).to_string_lossy().into_owned())
+    };
+    let is_new = |name: &String| !name.is_empty() && authority().as_ref() != Some(name);
+    if let Some(name) = name.filter(|name| is_new(name) && role::by_name(name).is_none()) {
+        report::warning(
+            &Error::new(Code::Warning, format!("role \"{name}\" does not exist"))
+                .detail("fencing.epoch_authority names it: whoever may create roles could become it.")
+                .hint("Create the role."),
+        );
+    }
+    true
+}
+
+/// `fencing.epoch_authority`
+fn authority() -> Option<String> {
+    EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned())
 }
 
 /// Whether the caller is a superuser or a member of `fencing.epoch_authority`.
 pub fn is_authority() -> bool {
     let user = role::asking_user();
-    let authority = EPOCH_AUTHORITY.get().map(|name| name.to_string_lossy().into_owned());
-    let member = authority.and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
+    let member = authority().and_then(|name| role::by_name(&name)).is_some_and(|role| role::is_member(user, role));
     member || role::is_superuser(user)
 }
 

@@ -282,6 +282,44 @@ fn members_of_the_authority_open_epochs() {
     assert_eq!(cluster.connect().get::<String>(who), "anna");
 }
 
+/// Whoever may create roles could become it.
+#[test]
+fn an_authority_that_does_not_exist() {
+    let cluster = cluster(&["fencing.epoch_authority=operators"]);
+    let mut admin = cluster.connect();
+    let gaps = "SELECT string_agg(concat_ws('|', relation, severity, remedy), ' ' ORDER BY relation::text)
+                  FROM fencing.enforcement_gaps() WHERE gap = 'authority_missing'";
+    assert_eq!(admin.get::<String>(gaps), "t|weak|CREATE ROLE operators; u|weak|CREATE ROLE operators;");
+    let mut maker = {
+        admin.run("CREATE ROLE maker LOGIN CREATEROLE");
+        cluster.connect_as("maker", "postgres")
+    };
+    assert_eq!(maker.code("SELECT fencing.advance_epoch('x')"), "42501");
+    admin.run("CREATE ROLE operators");
+    assert_eq!(admin.get::<Option<String>>(gaps), None);
+    // Where it is set, that is said at once.
+    let said = |statement: &str| {
+        let load = "SELECT fencing.make_token(1, 1)";
+        let output = cluster.program("psql").args(["-X", "-q", "-c", load, "-c", statement]).output().expect("psql");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(said("ALTER SYSTEM SET fencing.epoch_authority = 'operators'"), "");
+    let warning = "WARNING:  role \"operator\" does not exist\n\
+                   DETAIL:  fencing.epoch_authority names it: whoever may create roles could become it.\n\
+                   HINT:  Create the role.\n";
+    assert_eq!(said("ALTER SYSTEM SET fencing.epoch_authority = 'operator'"), warning);
+    // Not in each session that finds it so.
+    admin.run("SELECT pg_reload_conf()");
+    for _ in 0..1000 {
+        if cluster.connect().get::<String>("SELECT current_setting('fencing.epoch_authority')") == "operator" {
+            break;
+        }
+    }
+    assert_eq!(said("SELECT gap FROM fencing.enforcement_gaps()"), "");
+    assert_eq!(said("ALTER SYSTEM SET fencing.epoch_authority = ''"), "");
+}
+
 /// However many leases there are.
 #[test]
 fn no_row_of_a_lease_is_written() {
