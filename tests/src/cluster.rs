@@ -3,6 +3,7 @@
 use postgres::{Client, Config, NoTls};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -130,17 +131,19 @@ impl Cluster {
         let mut server = self.server.take().expect("the server runs");
         // Stopped, it starts no further process and notices no end of one.
         pause(server.id());
-        let children = children_of(server.id());
-        for pid in children.iter().chain([&server.id()]) {
-            send(*pid, Signal::KILL);
-        }
-        server.wait().expect("the server's end");
-        // Nothing may be attached to its shared memory when it is started again.
+        // Whoever stays attached to its shared memory keeps it from being started again.
         let since = Instant::now();
-        while children.iter().any(|pid| is_running(*pid)) {
-            assert!(since.elapsed() < PATIENCE, "killed processes don't end");
+        loop {
+            let left = processes_in(&self.data());
+            if left.is_empty() {
+                break;
+            }
+            assert!(since.elapsed() < PATIENCE, "killed processes don't end: {left:?}");
+            let (server, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|pid| *pid == server.id());
+            others.into_iter().chain(server).for_each(|pid| send(pid, Signal::KILL));
             sleep(Duration::from_millis(1));
         }
+        server.wait().expect("the server's end");
     }
 
     /// Stops all of the server's processes for a moment, as somebody sees them who takes a snapshot of
@@ -339,12 +342,18 @@ fn state_and_parent(pid: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
-fn is_running(pid: u32) -> bool {
-    state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+fn children_of(parent: u32) -> Vec<u32> {
+    processes().filter(|pid| state_and_parent(*pid).is_some_and(|(_, p)| p == parent)).collect()
 }
 
-fn children_of(parent: u32) -> Vec<u32> {
-    let processes = fs::read_dir("/proc").expect("/proc");
-    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter(|pid| state_and_parent(*pid).is_some_and(|(_, p)| p == parent)).collect()
+/// Everything that works in a data directory: the server, its processes, whoever their parent is by now,
+/// and the programs that they run. They leave it later than its shared memory.
+fn processes_in(data: &Path) -> Vec<u32> {
+    let place = |path: &Path| fs::metadata(path).map(|dir| (dir.dev(), dir.ino()));
+    let here = place(data).expect("the data directory");
+    processes().filter(|pid| place(Path::new(&format!("/proc/{pid}/cwd"))).is_ok_and(|cwd| cwd == here)).collect()
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc").expect("/proc").filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
