@@ -2,7 +2,7 @@
 # PG_CONFIG chooses the PostgreSQL (15 to 18); without it: the first one found.
 
 export PG_CONFIG DESTDIR VARIANT KEEP TRANSACTIONS
-export OPERATIONS SEED DURATION COMPARE WITHOUT
+export OPERATIONS SEED DURATION COMPARE CRASH_EVERY WITHOUT
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test model torture mutations leaks matrix lint install installcheck bench clean
@@ -22,7 +22,7 @@ test: ## all tests (ONLY="core model clusters regress isolation ways mutations d
 model: ## every state of the protocol's model, for longer than `make test` has time for
 	@FENCING_MODEL=deep scripts/test.sh model
 
-torture: ## clients stopped and killed, a server that crashes, every answer checked (OPERATIONS=10000000 SEED DURATION COMPARE)
+torture: ## clients stopped and killed, a server that crashes, every answer checked (OPERATIONS=10000000 SEED DURATION COMPARE CRASH_EVERY)
 	@scripts/torture.sh
 
 mutations: ## ways round a guard and golden tests, each without its counter-measure: they must notice

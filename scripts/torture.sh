@@ -3,6 +3,7 @@
 # checker of what they saw. docs/torture.md says what it does.
 #   OPERATIONS=10000000  at least so many       SEED=n      the same choices again
 #   DURATION=seconds     no longer              COMPARE=n   operations without a fence (0: none)
+#   CRASH_EVERY=n        operations from one crash to the next (40000)
 #   WITHOUT=name         a counter-measure switched off, to see that it is noticed
 # Fails if anything is wrong, and keeps that round's history.
 set -euo pipefail

@@ -42,7 +42,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// From `OPERATIONS`, `SEED`, `DURATION` (s), `WITHOUT`, `COMPARE` and `TORTURE_DIR`.
+    /// From `OPERATIONS`, `SEED`, `DURATION` (s), `CRASH_EVERY`, `WITHOUT`, `COMPARE` and `TORTURE_DIR`.
     pub fn from_environment() -> Options {
         let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let number = |name: &str| {
@@ -60,7 +60,7 @@ impl Options {
             seed: number("SEED").unwrap_or(now),
             duration: number("DURATION").map(Duration::from_secs),
             round: 500_000,
-            crash_every: if operations > 200_000 { 40_000 } else { 20_000 },
+            crash_every: number("CRASH_EVERY").unwrap_or(if operations > 200_000 { 40_000 } else { 20_000 }).max(1),
             without: text("WITHOUT").unwrap_or_default(),
             compare: number("COMPARE").unwrap_or(operations / 10),
             dir: text("TORTURE_DIR").map_or_else(|| PathBuf::from("target/torture"), PathBuf::from),
