@@ -66,3 +66,26 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid), snapshot)
     }
 }
+
+/// So many transactions that have begun since a snapshot are looked at.
+const LOOKED_AT: u32 = 1000;
+
+/// Whether nobody has committed anything since the snapshot of a transaction that has only one. After very many
+/// transactions it isn't said of any more.
+pub fn is_of_now() -> bool {
+    // SAFETY: inside a transaction; both snapshots outlive the look, which changes nothing.
+    unsafe {
+        let then = pg_sys::GetTransactionSnapshot();
+        // A list that may be null where it is empty.
+        if (0..(*then).xcnt as usize).any(|n| pg_sys::TransactionIdDidCommit(*(*then).xip.add(n))) {
+            return false;
+        }
+        let (first, end) = ((*then).xmax.into_inner(), (*pg_sys::GetLatestSnapshot()).xmax.into_inner());
+        let begun = end.wrapping_sub(first);
+        let committed = |n| {
+            let xid = pg_sys::TransactionId::from_inner(first.wrapping_add(n));
+            xid >= pg_sys::TransactionId::FIRST_NORMAL && pg_sys::TransactionIdDidCommit(xid)
+        };
+        begun <= LOOKED_AT && !(0..begun).any(committed)
+    }
+}

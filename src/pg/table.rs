@@ -254,8 +254,8 @@ impl Table {
     }
 
     /// Replaces columns of fixed width in the very version of a row that was read, in no index: at once and
-    /// for good, as [`Table::insert_at_once`]. The snapshot that it was read with is still held; whoever
-    /// replaces that version meanwhile may keep what was there.
+    /// for good, as [`Table::insert_at_once`]. It is still there: the snapshot that it was read with is held, or
+    /// a lock that keeps it the last one. Whoever replaces it meanwhile may keep what was there.
     pub fn overwrite(&self, row: &Row, changes: &[(usize, Value)]) {
         let (mut values, mut nulls) = (row.values, row.nulls);
         for (column, value) in changes {
@@ -267,7 +267,7 @@ impl Table {
             (columns_of(new), columns_of(row.tuple))
         };
         assert_eq!(new.1, old.1, "columns of another width");
-        // SAFETY: the snapshot sees that version, so it is still there, and as long as the copy of it; it is
+        // SAFETY: that version is still there, as the caller promises, and as long as the copy of it; it is
         // changed under its page's lock. The closure holds no destructor.
         let overwrite = || unsafe {
             let buffer = raw::ReadBuffer(self.rel, row.place().block());

@@ -103,7 +103,13 @@ fn under_lock(lease: &RemoteId, token: Token, mode: Mode, many: bool) -> Result<
     if mode_of(needed, many) != mode {
         return Ok(Found::Other);
     }
-    if !seen.takeover_visible() {
+    if !seen.takeover_visible(lease) {
+        return Ok(Found::Rejected(Rejection::SnapshotPredatesTakeover(token)));
+    }
+    if needed == Hold::Advance && seen.may_hide_writes() {
+        // It stays advanced: run again, the transaction finds its term where it begins.
+        remote_fence::advance_at_once(lease, seen.fence.as_ref(), token, xact::full_xid(), clock::now());
+        transaction::with(|t| t.remote.cannot_see(lease));
         return Ok(Found::Rejected(Rejection::SnapshotPredatesTakeover(token)));
     }
     let written = match (needed, &seen.fence) {
@@ -156,10 +162,19 @@ impl Seen {
     /// Whether what a transaction with one snapshot has read includes what was written before the last
     /// takeover that is known here. Under READ COMMITTED each statement sees what was committed before
     /// it began; whoever wants to be sure seals first.
-    fn takeover_visible(&self) -> bool {
+    fn takeover_visible(&self, lease: &RemoteId) -> bool {
         let Some(fence) = self.fence.as_ref().filter(|_| xact::uses_one_snapshot()) else { return true };
         let mine = xact::full_xid_if_any() == Some(fence.advanced_by);
-        mine || mutant::without("remote_snapshot") || snapshot::statement_sees(fence.advanced_by, None)
+        mutant::without("remote_snapshot")
+            || transaction::with(|t| t.remote.sees(lease))
+                && (mine || snapshot::statement_sees(fence.advanced_by, None))
+    }
+
+    /// Whether a transaction with one snapshot, which makes the takeover known here, may have read what an
+    /// older holder has replaced since. What that wrote under left no trace.
+    fn may_hide_writes(&self) -> bool {
+        let is_first = self.fence.is_none() && self.floor.is_none();
+        !is_first && xact::uses_one_snapshot() && !snapshot::is_of_now() && !mutant::without("remote_hidden")
     }
 }
 

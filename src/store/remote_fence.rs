@@ -133,17 +133,32 @@ pub fn inserter(lease: &RemoteId) -> Option<Tag> {
 
 /// Raises the fence to `to`, or stores it. Under its exclusive lock, after [`read`].
 pub fn advance(lease: &RemoteId, fence: Option<&Fence>, to: Token, xid: u64, now: Instant) -> Written {
-    let table = Table::open(oids().remote_fence, Access::Write);
-    let namespace = lease.namespace_bytes();
-    let (coordinator, key) = (Value::Text(lease.coordinator.as_bytes()), Value::Text(&lease.key));
-    let to = [Value::BigInt(to.to_bigint()), Value::Xid8(xid), Value::Time(now)];
     let Some(fence) = fence else {
-        table.insert(&[coordinator, Value::Text(&namespace), key, to[0], to[1], to[2]]);
-        let uses = Table::open(oids().remote_use, Access::Write);
-        uses.insert(&[coordinator, Value::Text(&namespace), key, Value::Time(now)]);
+        store(lease, to, xid, now, Table::insert);
         return Written::Done;
     };
-    table.update(&fence.row, &[(4, to[0]), (5, to[1]), (6, to[2])])
+    Table::open(oids().remote_fence, Access::Write).update(&fence.row, &raised(to, xid, now))
+}
+
+/// The same at once and for good: also if this transaction is rolled back.
+pub fn advance_at_once(lease: &RemoteId, fence: Option<&Fence>, to: Token, xid: u64, now: Instant) {
+    match fence {
+        // Its lock keeps that version the last one.
+        Some(fence) => Table::open(oids().remote_fence, Access::Write).overwrite(&fence.row, &raised(to, xid, now)),
+        None => store(lease, to, xid, now, Table::insert_at_once),
+    }
+}
+
+fn raised(to: Token, xid: u64, now: Instant) -> [(usize, Value<'static>); 3] {
+    [(4, Value::BigInt(to.to_bigint())), (5, Value::Xid8(xid)), (6, Value::Time(now))]
+}
+
+fn store<T>(lease: &RemoteId, to: Token, xid: u64, now: Instant, insert: impl Fn(&Table, &[Value]) -> T) {
+    let namespace = lease.namespace_bytes();
+    let (coordinator, key) = (Value::Text(lease.coordinator.as_bytes()), Value::Text(&lease.key));
+    let [to, xid, at] = raised(to, xid, now).map(|(_, value)| value);
+    insert(&Table::open(oids().remote_fence, Access::Write), &[coordinator, Value::Text(&namespace), key, to, xid, at]);
+    insert(&Table::open(oids().remote_use, Access::Write), &[coordinator, Value::Text(&namespace), key, at]);
 }
 
 /// Writes the fence as it is, so that this transaction holds it by its row. As [`advance`].

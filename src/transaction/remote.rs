@@ -38,6 +38,8 @@ pub struct Remote {
     done: Log<RemoteId>,
     /// What each running statement presents inline.
     inline: NumberMap<u64, RemoteMap<i64>>,
+    /// Fences that this transaction has advanced for good, and whose takeover its one snapshot doesn't see.
+    unseen: Vec<RemoteId>,
 }
 
 impl Remote {
@@ -48,11 +50,12 @@ impl Remote {
         locks: 0,
         done: Log::EMPTY,
         inline: new_map(),
+        unseen: Vec::new(),
     };
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        if !self.coordinators.is_empty() || !self.inline.is_empty() {
+        if !self.coordinators.is_empty() || !self.inline.is_empty() || !self.unseen.is_empty() {
             *self = Remote::EMPTY;
         }
     }
@@ -103,6 +106,17 @@ impl Remote {
         if !self.inline.is_empty() {
             self.inline.remove(&statement);
         }
+    }
+
+    /// Records that the transaction's one snapshot is older than a takeover which it has made known for good:
+    /// whatever savepoints are rolled back.
+    pub fn cannot_see(&mut self, lease: &RemoteId) {
+        self.unseen.push(lease.clone());
+    }
+
+    /// Whether that is recorded.
+    pub fn sees(&self, lease: &RemoteId) -> bool {
+        !self.unseen.contains(lease)
     }
 
     /// What a released savepoint held is its parent's.
