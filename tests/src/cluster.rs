@@ -143,6 +143,8 @@ impl Cluster {
             others.into_iter().chain(server).for_each(|pid| send(pid, Signal::KILL));
             sleep(Duration::from_millis(1));
         }
+        // Also one whose directory could not be seen.
+        send(server.id(), Signal::KILL);
         server.wait().expect("the server's end");
     }
 
