@@ -391,7 +391,7 @@ CREATE FUNCTION fencing.gaps_in_settings()
                            AND pg_catalog.split_part(s.setting, '=', 2) OPERATOR(pg_catalog.~*) w.pattern
         UNION ALL
         SELECT w.*, 'configuration files of the server',
-               CASE WHEN f.sourcefile OPERATOR(pg_catalog.~) 'postgresql\.auto\.conf$' THEN pg_catalog.format('ALTER SYSTEM RESET %s;', w.setting)
+               CASE WHEN f.sourcefile OPERATOR(pg_catalog.~) 'postgresql[.]auto[.]conf$' THEN pg_catalog.format('ALTER SYSTEM RESET %s;', w.setting)
                     ELSE pg_catalog.format('ALTER SYSTEM SET %s = %s;', w.setting, w.good) END
           FROM pg_catalog.pg_file_settings AS f
           JOIN watched AS w ON f.name OPERATOR(pg_catalog.=) w.setting AND f.setting OPERATOR(pg_catalog.~*) w.pattern
