@@ -13,6 +13,7 @@ use std::ffi::c_void;
 /// PostgreSQL calls it.
 #[pgrx::pg_guard]
 pub unsafe extern "C-unwind" fn _PG_init() {
+    pg::report::without_backtraces();
     guard::define_settings();
     coordinator::define_settings();
     epoch::define_settings();

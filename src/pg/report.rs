@@ -18,6 +18,17 @@ unsafe extern "C-unwind" {
     fn errfinish(filename: *const c_char, lineno: c_int, funcname: *const c_char);
 }
 
+/// Keeps the library's own frames out of what clients are told, also where the server was started with
+/// `RUST_BACKTRACE`: pgrx makes a backtrace the DETAIL of each error of PostgreSQL's that passes through.
+/// `RUST_LIB_BACKTRACE` brings them back. To be called before the first error.
+pub fn without_backtraces() {
+    const VARIABLE: &str = "RUST_LIB_BACKTRACE";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: a backend has one thread.
+        unsafe { std::env::set_var(VARIABLE, "0") };
+    }
+}
+
 /// An error ready to be raised: strings in PostgreSQL's memory, nothing to drop.
 #[derive(Clone, Copy)]
 pub struct Raise {
