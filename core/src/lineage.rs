@@ -126,6 +126,8 @@ pub enum Finding {
     UncleanStart,
     /// The sequence would draw what was granted before.
     SequenceBehind,
+    /// The sequence draws otherwise than one by one: it was altered.
+    SequenceAltered,
     /// A token was presented that is above everything drawn.
     HistoryLost,
     /// An epoch transition has begun.
@@ -140,6 +142,7 @@ impl Finding {
             Finding::Differs(difference) => difference.name(),
             Finding::UncleanStart => "unclean start",
             Finding::SequenceBehind => "sequence behind the terms",
+            Finding::SequenceAltered => "sequence altered",
             Finding::HistoryLost => "history lost",
             Finding::TransitionUnderWay => "transition under way",
         }

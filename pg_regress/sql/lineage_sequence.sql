@@ -40,8 +40,17 @@ SELECT setval('fencing.term_seq', :last_value + 100) IS NOT NULL;
 ALTER SEQUENCE fencing.term_seq CACHE 10;
 SELECT status FROM fencing.acquire('jobs', 'd', 'x');
 SELECT status FROM fencing.acquire('jobs', 'e', 'x');
+SELECT verdict FROM fencing.lineage();
 ALTER SEQUENCE fencing.term_seq CACHE 1;
 SELECT status FROM fencing.acquire('jobs', 'e', 'x');
+SELECT verdict FROM fencing.lineage();
+-- What draws otherwise than by one is not as it was made.
+ALTER SEQUENCE fencing.term_seq INCREMENT BY 5;
+SELECT verdict FROM fencing.lineage();
+ALTER SEQUENCE fencing.term_seq INCREMENT BY 1 CYCLE;
+SELECT verdict FROM fencing.lineage();
+ALTER SEQUENCE fencing.term_seq NO CYCLE;
+SELECT look();
 -- Backwards.
 ALTER SEQUENCE fencing.term_seq INCREMENT BY -1;
 SELECT status FROM fencing.acquire('jobs', 'f', 'x');

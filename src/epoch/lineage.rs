@@ -5,7 +5,7 @@ use crate::guard;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::snapshot::Latest;
 use crate::pg::value::Value;
-use crate::pg::{extension, server, text, xact};
+use crate::pg::{extension, sequence, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
 use fencing_core::Error;
@@ -77,6 +77,9 @@ fn findings(recorded: Option<&Recorded>, actual: &Lineage, is_behind: bool) -> V
     }
     if is_behind {
         findings.push(Finding::SequenceBehind);
+    }
+    if sequence::is_altered(extension::oids().term_seq) {
+        findings.push(Finding::SequenceAltered);
     }
     if history::is_lost(recorded) {
         findings.push(Finding::HistoryLost);

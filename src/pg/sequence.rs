@@ -41,20 +41,36 @@ pub fn is_fresh(sequence: Oid) -> bool {
     state == (1, false)
 }
 
+/// Columns of `pg_sequence`.
+const SEQINCREMENT: i16 = 4;
+const SEQMAX: i16 = 5;
+const SEQCACHE: i16 = 7;
+const SEQCYCLE: i16 = 8;
+
 /// The highest value that it gives.
 pub fn highest(sequence: Oid) -> i64 {
-    const SEQMAX: i16 = 5;
-    // SAFETY: a syscache look-up of an existing sequence; the column is a bigint, never null.
+    definition(sequence, [SEQMAX]).map_or(i64::MAX, |[highest]| highest.value() as i64)
+}
+
+/// Whether somebody has altered it so that its values don't come one by one.
+pub fn is_altered(sequence: Oid) -> bool {
+    definition(sequence, [SEQINCREMENT, SEQCACHE, SEQCYCLE]).is_some_and(|[increment, cache, cycle]| {
+        (increment.value() as i64, cache.value() as i64) != (1, 1) || cycle.value() as u8 != 0
+    })
+}
+
+/// Columns of the row that defines it.
+fn definition<const N: usize>(sequence: Oid, columns: [i16; N]) -> Option<[pg_sys::Datum; N]> {
+    // SAFETY: a syscache look-up; the columns are passed by value, and never null.
     unsafe {
         let id = pg_sys::SysCacheIdentifier::SEQRELID as i32;
         let tuple = pg_sys::SearchSysCache1(id, sequence.into());
         if tuple.is_null() {
-            return i64::MAX;
+            return None;
         }
-        let mut null = false;
-        let highest = pg_sys::SysCacheGetAttr(id, tuple, SEQMAX, &mut null).value() as i64;
+        let values = columns.map(|column| pg_sys::SysCacheGetAttr(id, tuple, column, &mut false));
         pg_sys::ReleaseSysCache(tuple);
-        highest
+        Some(values)
     }
 }
 
