@@ -122,6 +122,8 @@ pub enum Rejection {
     Malformed(i64),
     /// LF013, of two tokens for one lease
     Contradiction(i64, i64),
+    /// LF013, of a token that was presented by name and is a coordinator's elsewhere
+    Taken(i64),
     /// LF004
     Unknown(i64),
     /// LF004, of a token that was presented for another lease
@@ -244,6 +246,7 @@ impl Rejection {
                 Error::new(Code::InvalidPresentation, format!("two fencing tokens presented for {target}"))
                     .detail(format!("{lease}: tokens {a} and {b}."))
             }
+            Rejection::Taken(value) => taken(&target, &lease, value),
             Rejection::Unknown(value) => Error::new(Code::UnknownTerm, format!("unknown term for {target}")).detail(
                 match Token::from_bigint(value) {
                     Some(token) => format!("{lease}: token {token} ({value}) was never issued for it."),
@@ -281,6 +284,13 @@ impl Rejection {
             }
         }
     }
+}
+
+/// LF013, of a token that was presented by name, and was used for another lease of that name.
+pub fn taken(target: &str, lease: &str, value: i64) -> Error {
+    Error::new(Code::InvalidPresentation, format!("fencing token for {target} was used for another coordinator"))
+        .detail(format!("{lease}: {value} was presented by name, and this transaction has written under it where another grants the lease of that name."))
+        .hint("A token that is presented by name is for the first that takes it. Present this one inline: assign it to the guard's present_column.")
 }
 
 /// LF008, for who may not know whose lease it is: a token is a number that can be guessed.

@@ -90,6 +90,8 @@ pub enum Presented {
     Nothing,
     /// Tokens, none of them for this lease; one of them, to name in the error.
     Other(i64),
+    /// One for a lease of that name, which was another's.
+    Taken(i64),
     /// Two tokens for this lease.
     Contradiction(i64, i64),
     /// One number for this lease.
@@ -112,6 +114,8 @@ pub enum Rejection {
     Malformed(i64),
     /// LF013, of two tokens for one lease
     Contradiction(i64, i64),
+    /// LF013, of a token that was presented by name and is another's
+    Taken(i64),
     /// LF004
     Unknown(i64),
     /// LF005
@@ -153,6 +157,7 @@ pub fn claim(
         Presented::Nothing if on_missing == MissingRule::Admit => return Err(Verdict::Admitted),
         Presented::Nothing => return reject(R::Missing),
         Presented::Other(value) => return reject(R::Unknown(value)),
+        Presented::Taken(value) => return reject(R::Taken(value)),
         Presented::Contradiction(a, b) => return reject(R::Contradiction(a, b)),
         Presented::One(value) => value,
     };
@@ -304,6 +309,7 @@ impl Rejection {
                     .detail(format!("{lease}: tokens {a} and {b}."))
                     .hint("Present one token for each lease, and write under a newer one in a transaction of its own.")
             }
+            Rejection::Taken(value) => admission::taken(&target, &lease, value),
             Rejection::Unknown(value) => Error::new(Code::UnknownTerm, format!("unknown term for {target}"))
                 .detail(format!("{lease}: {value} was not presented for it."))
                 .hint(by_name),

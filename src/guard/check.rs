@@ -126,8 +126,13 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         }
     };
     let now = now.unwrap_or_else(clock::now);
-    let verdict =
+    let mut verdict =
         admit(&Case { coordinator, blocked, presented, fence, on_missing: question.on_missing, on_expiry, now });
+    if let Verdict::Accepted(token) = verdict
+        && presentation::take_here(&subject.lease, token.to_bigint(), enforce)
+    {
+        verdict = Verdict::Rejected(Rejection::Taken(token.to_bigint()));
+    }
     if enforce && let Verdict::Accepted(token) = verdict {
         fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
     }

@@ -40,10 +40,13 @@ impl Ruling {
         use fencing_core::remote as there;
         match self {
             Ruling::Local(Verdict::Rejected(why), _) => {
-                matches!(why, Rejection::Missing | Rejection::Unknown(_) | Rejection::Elsewhere(_))
+                matches!(
+                    why,
+                    Rejection::Missing | Rejection::Unknown(_) | Rejection::Elsewhere(_) | Rejection::Taken(_)
+                )
             }
             Ruling::Remote(there::Verdict::Rejected(why), _) => {
-                matches!(why, there::Rejection::Missing | there::Rejection::Unknown(_))
+                matches!(why, there::Rejection::Missing | there::Rejection::Unknown(_) | there::Rejection::Taken(_))
             }
             _ => false,
         }

@@ -7,10 +7,12 @@ use crate::guard::Strictness;
 use crate::pg::{extension, mutant};
 use crate::store::coordinator::{self, Coordinator};
 use crate::store::remote_fence::RemoteId;
-use crate::transaction::{self, presentation, remote};
+use crate::transaction::presentation::{self, Named};
+use crate::transaction::{self, remote};
 use fencing_core::Error;
 use fencing_core::admission::MissingRule;
 use fencing_core::remote::{self as rules, Presented, Rejection, Source, Verdict, claim};
+use smallvec::SmallVec;
 use std::rc::Rc;
 
 /// What is to be checked.
@@ -64,8 +66,13 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let verdict = if transaction::with(|t| t.stale.is_presented()) {
         Verdict::Rejected(Seen::look(&subject.lease).stale(source))
     } else {
-        let presented = presented(&subject.lease, question.inline);
-        decide(&subject.lease, source, presented, question.on_missing, enforce.then_some(Patience::Endless))?
+        let (presented, named) = presented(&subject.lease, question.inline);
+        let patience = enforce.then_some(Patience::Endless);
+        let verdict = decide(&subject.lease, source, presented, question.on_missing, patience)?;
+        if let Some(named) = named.filter(|_| enforce && matches!(verdict, Verdict::Accepted(_))) {
+            presentation::take(&named, question.coordinator);
+        }
+        verdict
     };
     Ok((verdict, subject))
 }
@@ -119,25 +126,33 @@ pub fn decide(
 }
 
 /// What the transaction presents, seen from this lease: by its name, or inline. A token itself doesn't
-/// say which lease it is of, nor whose.
-fn presented(lease: &RemoteId, inline: Option<(u64, i64)>) -> Presented {
+/// say which lease it is of, nor whose: what another coordinator has taken is not this one's. With what is
+/// presented by name alone.
+fn presented(lease: &RemoteId, inline: Option<(u64, i64)>) -> (Presented, Option<Named>) {
     // What is no token is presented by its own row alone, which is rejected.
     if let Some((statement, token)) = inline.filter(|(_, token)| *token > 0) {
         transaction::with(|t| t.remote.present_inline(statement, lease, token));
     }
-    let named = presentation::named(&lease.namespace, &lease.key);
+    let (taken, named): (Option<Named>, Option<Named>) =
+        match presentation::named(&lease.namespace, &lease.key, &lease.coordinator) {
+            Some(named) if named.is_taken => (Some(named), None),
+            named => (None, named),
+        };
     let mine = inline.map(|(_, token)| token);
     transaction::with(|t| {
-        let mut tokens = mine.into_iter().chain(named).chain(t.remote.inline(lease));
-        match tokens.next() {
-            Some(first) => match tokens.find(|other| *other != first) {
+        let inline: SmallVec<[i64; 2]> = mine.into_iter().chain(t.remote.inline(lease)).collect();
+        let mut tokens = inline.iter().copied().chain(named.as_ref().map(|named| named.token));
+        let presented = match (tokens.next(), taken) {
+            (Some(first), _) => match tokens.find(|other| *other != first) {
                 Some(other) => Presented::Contradiction(first.min(other), first.max(other)),
                 None => Presented::One(first),
             },
-            None => match t.presentation.any().or_else(|| t.remote.any_inline()) {
+            (None, Some(taken)) => Presented::Taken(taken.token),
+            (None, None) => match t.presentation.any().or_else(|| t.remote.any_inline()) {
                 Some(other) => Presented::Other(other),
                 None => Presented::Nothing,
             },
-        }
+        };
+        (presented, named.filter(|_| inline.is_empty()))
     })
 }

@@ -8,6 +8,7 @@ pub mod maintenance;
 pub mod presentation;
 pub mod remote;
 pub mod stale;
+mod takers;
 
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::{mutant, xact};

@@ -5,7 +5,8 @@
 
 use super::log::Log;
 use super::lower;
-use crate::pg::xact;
+use super::takers::{HERE, Takers};
+use crate::pg::{mutant, xact};
 use crate::store::{LeaseId, LeaseMap, NumberMap, namespace, new_map, term};
 use fencing_core::admission::Presented;
 use fencing_core::{Code, Error, Token};
@@ -65,6 +66,8 @@ pub struct Presentation {
     by_lease: LeaseMap<SmallVec<[i64; 2]>>,
     /// The token that was presented for each lease that was named.
     by_name: LeaseMap<i64>,
+    /// Who has taken it.
+    takers: Takers,
     /// Names of namespaces that don't exist here: the first is numbered -1, the next -2.
     unknown: Vec<String>,
     /// Tokens not looked up yet; some may have been since, or are presented no more.
@@ -82,6 +85,7 @@ impl Presentation {
         tokens: new_map(),
         by_lease: new_map(),
         by_name: new_map(),
+        takers: Takers::EMPTY,
         unknown: Vec::new(),
         unresolved: Vec::new(),
         inline: new_map(),
@@ -103,6 +107,7 @@ impl Presentation {
         self.tokens.clear();
         self.by_lease.clear();
         self.by_name.clear();
+        self.takers.clear();
         self.unknown.clear();
         self.unresolved.clear();
         self.inline.clear();
@@ -155,6 +160,13 @@ impl Presentation {
             self.note(token, level);
         }
         Ok(())
+    }
+
+    /// Whether a token counts for its lease by that lease's name alone.
+    fn counts_by_name(&self, lease: &LeaseId, token: i64) -> bool {
+        let entry = || self.tokens.get(&token);
+        self.by_name.get(lease) == Some(&token)
+            && entry().is_some_and(|entry| entry.presented.is_none() && entry.statements.is_empty())
     }
 
     /// Another token than this that the transaction presents for `lease`, as far as tokens were looked
@@ -230,6 +242,7 @@ impl Presentation {
     /// What a released savepoint presented is its parent's.
     pub fn reparent(&mut self, level: i32) {
         lower(self.only.as_mut().map(|only| &mut only.level), level);
+        self.takers.reparent(level);
         self.nested.reparent(level, |token| {
             for l in self.tokens.get_mut(token).into_iter().flat_map(Entry::levels) {
                 *l = (*l).min(level - 1);
@@ -240,6 +253,7 @@ impl Presentation {
     /// What a rolled back savepoint presented was never presented.
     pub fn roll_back(&mut self, level: i32) {
         self.only.take_if(|only| only.level >= level);
+        self.takers.roll_back(level);
         while let Some(token) = self.nested.undo(level) {
             let Some(entry) = self.tokens.get_mut(&token) else { continue };
             for (lease, _) in entry.named.extract_if(.., |(_, l)| *l >= level) {
@@ -291,8 +305,8 @@ impl Presentation {
         let counts = |token: &&i64| self.tokens.get(token).is_some_and(|entry| entry.counts_for(lease));
         let own = Own::of(issued.iter().filter(counts));
         // One that was presented for this lease and issued for another is no token of it, but a
-        // contradiction to one that is.
-        Some(match (own, self.by_name.get(lease)) {
+        // contradiction to one that is, unless it is a coordinator's elsewhere.
+        Some(match (own, self.by_name.get(lease).filter(|_| !self.takers.is_taken(lease, HERE))) {
             (Own::One(a), Some(b)) if a != *b => Own::Several(a, *b),
             _ => own,
         })
@@ -422,15 +436,49 @@ pub fn present_for(namespace: &str, key: &[u8], token: i64) -> Result<(), Error>
     Ok(())
 }
 
-/// The token that was presented for a lease by its name, whoever grants it.
-pub fn named(namespace: &str, key: &[u8]) -> Option<i64> {
+/// A token that was presented for a lease by its name, whoever grants it.
+pub struct Named {
+    lease: LeaseId,
+    /// The token.
+    pub token: i64,
+    /// Whether another has taken it.
+    pub is_taken: bool,
+}
+
+/// The token that was presented for a lease by its name, as `coordinator` sees it.
+pub fn named(namespace: &str, key: &[u8], coordinator: &str) -> Option<Named> {
     if super::with(|t| t.presentation.is_empty()) {
         return None;
     }
     let known = namespace::by_name(namespace).map(|namespace| namespace.id);
     super::with(|t| {
         let numbers = known.into_iter().chain(t.presentation.number_of(namespace));
-        numbers.map(|number| LeaseId::new(number, key)).find_map(|lease| t.presentation.by_name.get(&lease).copied())
+        numbers.map(|number| LeaseId::new(number, key)).find_map(|lease| {
+            let token = *t.presentation.by_name.get(&lease)?;
+            let is_taken = t.presentation.takers.is_taken(&lease, coordinator) && !mutant::without("remote_taken");
+            Some(Named { lease, token, is_taken })
+        })
+    })
+}
+
+/// A write under what was presented by name was accepted: it is this coordinator's from now on.
+pub fn take(named: &Named, coordinator: &str) {
+    let level = xact::nest_level();
+    super::with(|t| t.presentation.takers.take(&named.lease, coordinator, level));
+}
+
+/// The same for a lease of this database, where its token is presented in no other way. Whether another has
+/// taken it; where nothing is to be held, that is all.
+pub fn take_here(lease: &LeaseId, token: i64, hold: bool) -> bool {
+    let level = xact::nest_level();
+    super::with(|t| {
+        if !t.presentation.counts_by_name(lease, token) {
+            return false;
+        }
+        if hold {
+            t.presentation.takers.take(lease, HERE, level);
+        }
+        t.presentation.takers.is_taken(lease, HERE)
     })
 }
 
