@@ -34,30 +34,40 @@ COMMENT ON FUNCTION fencing.note_proof(regclass, boolean) IS
 CREATE FUNCTION fencing.prove_epoch(destination regclass)
     RETURNS void LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE AS $$
 DECLARE
-    failed pg_catalog.text;
+    failed record;
 BEGIN
     PERFORM fencing.note_proof(destination, false);
-    SELECT pg_catalog.string_agg(pg_catalog.format('%s: %s: %s', p.relation, p.verdict, p.detail), E'\n') INTO failed
+    SELECT pg_catalog.string_agg(pg_catalog.format('%I.%I: %s: %s', n.nspname, c.relname, p.verdict, p.detail), E'\n') AS tables,
+           pg_catalog.bool_or(p.verdict OPERATOR(pg_catalog.=) 'accepted') AS passed,
+           (SELECT pg_catalog.format('%I.%I', dn.nspname, d.relname)
+              FROM pg_catalog.pg_class AS d JOIN pg_catalog.pg_namespace AS dn ON dn.oid OPERATOR(pg_catalog.=) d.relnamespace
+             WHERE d.oid OPERATOR(pg_catalog.=) destination) AS name
+      INTO failed
       FROM fencing.prove_tables(destination, true) AS p
+      JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) p.relation
+      JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
      WHERE p.verdict OPERATOR(pg_catalog.<>) 'rejected';
-    IF failed IS NOT NULL THEN
+    IF failed.tables IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = pg_catalog.format('table %s is not proved', destination),
-            DETAIL = failed,
-            HINT = 'A write under a token of the epoch before was to be rejected everywhere. SELECT * FROM fencing.enforcement_gaps() says what is open, and what mends it.';
+            MESSAGE = pg_catalog.format('table %s is not proved', failed.name),
+            DETAIL = failed.tables,
+            HINT = 'A write under a token of the epoch before was to be rejected everywhere. ' OPERATOR(pg_catalog.||)
+                CASE WHEN failed.passed THEN '' ELSE
+                    'What is inconclusive has not got as far as the guard. One row in the table helps, which a superuser may put there although it is blocked, after SELECT fencing.maintain(''reason'') in the same transaction; so does SELECT fencing.advance_epoch(''reason''), which voids every older term and blocks no table. ' END
+                OPERATOR(pg_catalog.||) 'SELECT * FROM fencing.enforcement_gaps() says what is open, and what mends it.';
     END IF;
     PERFORM fencing.note_proof(destination, true);
 END
 $$;
 COMMENT ON FUNCTION fencing.prove_epoch(regclass) IS
-    'The second step, after install_local (else 55000): fires a write under a token of the epoch before at the table and at each of its partitions and children, and rolls it back. Unless all of them are rejected (LF005) it fails (55000, with what became of each), and the table stays where it is. The table''s own triggers run along, as the caller. Durable. For superusers, and for members of fencing.epoch_authority that own the table';
+    'The second step, after install_local (else 55000): fires a write under a token of the epoch before at the table and at each of its partitions and children, and rolls it back. Unless all of them are rejected (LF005) it fails (55000, with what became of each), and the table stays where it is. A partitioned table without a partition, to which nothing can be written, needs no proof. The table''s own triggers run along, as the caller. Durable. For superusers, and for members of fencing.epoch_authority that own the table';
 
 CREATE FUNCTION fencing.resume(destination regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_resume';
 COMMENT ON FUNCTION fencing.resume(regclass) IS
-    'The last step, after prove_epoch (else 55000): from its commit on the table is written to, under tokens of the new epoch. Where the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
+    'The last step, after prove_epoch (else 55000, as where the guard is not whole any more): from its commit on the table is written to, under tokens of the new epoch. Where the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.lineage(OUT recorded jsonb, OUT actual jsonb, OUT verdict text)
     RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_lineage';
 COMMENT ON FUNCTION fencing.lineage() IS
-    'One row: the server that the latest epoch was opened on, as recorded (null where there is none), the one that runs, and the verdict: same, or a list of system identifier, timeline, database, data directory, extension, wal position, unclean start, sequence behind the terms, history lost, transition under way, no epoch. Not on a standby';
+    'One row: the server that the latest epoch was opened on, as recorded (null where there is none), the one that runs, and the verdict: same, or a list of system identifier, timeline, database, data directory, extension, wal position, unclean start, sequence behind the terms, sequence altered, history lost, transition under way, no epoch. Not on a standby';

@@ -68,6 +68,8 @@ pub fn resume(args: &Args) -> Result<Answer<'static>, Error> {
         Some(Blocked::Install) => return Err(step.out_of_order("has not been installed", Blocked::Install)),
         Some(Blocked::Prove) => return Err(step.out_of_order("has not been proved", Blocked::Prove)),
         Some(Blocked::Resume) => {
+            // It may have been taken apart since it was proved.
+            guard::require_whole(&step.tree)?;
             step.rows.iter().try_for_each(|row| done(installation::remove(row)))?;
             step.record("epoch_resumed");
         }
@@ -122,10 +124,7 @@ impl Step {
     /// Whoever says so must have seen it in this transaction: each table that has rows of its own has
     /// rejected the epoch before.
     fn require_proof(&self) -> Result<(), Error> {
-        let mut tables: Vec<_> = self.tree.tables.iter().copied().filter(|t| !catalog::is_partitioned(*t)).collect();
-        if tables.is_empty() {
-            tables.push(self.tree.root);
-        }
+        let tables: Vec<_> = self.tree.tables.iter().copied().filter(|t| !catalog::is_partitioned(*t)).collect();
         let unproved = transaction::with(|t| tables.into_iter().find(|table| !t.stale.was_rejected_by(*table)));
         match unproved.filter(|_| !mutant::without("proof_seen")) {
             Some(table) => Err(self.out_of_order("has not been proved", Blocked::Prove).detail(format!(

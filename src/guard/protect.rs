@@ -7,9 +7,10 @@ use crate::pg::catalog::{StoredTrigger, is_foreign, is_temporary};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{Change, Kind, Locked, Relation, quote_identifier, quoted_name};
+use crate::pg::xact;
 use crate::remote;
-use crate::store::coordinator;
 use crate::store::namespace::{self, Privilege};
+use crate::store::{coordinator, installation};
 use fencing_core::definition::Definition;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
@@ -22,6 +23,7 @@ fn open_below(table: Oid, change: Change) -> Result<Locked, Error> {
 /// `protect(relation, namespace, key, key_columns, token_column, present_column, fence, on_missing,
 /// mode, level, coordinator)`
 pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.protect()");
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let definition = declared(args)?;
     // A typo is told before anything is locked.
@@ -38,12 +40,14 @@ pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
         refuse_guarded(*table, relation, &triggers)?;
     }
     fit(&target, &tables, &definition, true)?;
+    installation::begin_again(&tables)?;
     Ok(execute(&target, attach::plan(relation, &tables, &definition, &triggers, Extent::All)))
 }
 
 /// `alter_guard(relation, ...)`: the same arguments; NULL keeps. With none at all it puts right what
 /// is missing, disabled or changed.
 pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.alter_guard()");
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let change = if may_drop_triggers(args) { Change::Drop } else { Change::Add };
     let target = Locked::open_own(relation, change)?;
@@ -70,10 +74,12 @@ pub fn alter_guard(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// `unprotect(relation)`
 pub fn unprotect(args: &Args) -> Result<Answer<'static>, Error> {
+    xact::require_writable(c"fencing.unprotect()");
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let target = Locked::open_own(relation, Change::Drop)?;
     if target.kind() == Kind::Other {
-        require_guardable(&target)?;
+        return Err(Error::new(Code::WrongObjectType, format!("\"{}\" has no guard", target.display_name()))
+            .detail("Only ordinary and partitioned tables can be guarded."));
     }
     let triggers = attach::all();
     refuse_below_guarded(&target, &triggers, Code::DependentObjects)?;

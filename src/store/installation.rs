@@ -7,6 +7,7 @@ use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use crate::pg::{catalog, lock};
+use fencing_core::Error;
 use fencing_core::epoch::Blocked;
 use pgrx::pg_sys::Oid;
 
@@ -77,6 +78,18 @@ pub fn advance(installation: &Installation, next: Blocked) -> Written {
     let written = table.update(&installation.row, &[(3, Value::Text(next.as_str().as_bytes()))]);
     extension::announce_change(oids().epoch);
     written
+}
+
+/// Tables that get another guard have nothing installed or proved.
+pub fn begin_again(tables: &[Oid]) -> Result<(), Error> {
+    let begun = |table: &Oid| read(*table).filter(|row| row.blocked != Blocked::Install);
+    if !tables.iter().any(|table| begun(table).is_some()) {
+        return Ok(());
+    }
+    // Whoever unblocks all is over, or is to see it.
+    lock::enter_gate();
+    let rows: Vec<_> = tables.iter().filter_map(begun).collect();
+    rows.iter().try_for_each(|row| advance(row, Blocked::Install).required("a row of the epoch is locked"))
 }
 
 /// Unblocks a table.

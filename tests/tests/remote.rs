@@ -143,7 +143,7 @@ fn an_advance_is_flushed() {
     assert!(unflushed > 64, "{unflushed}");
 }
 
-/// On a standby nothing is registered, installed or sealed; everything can be seen.
+/// On a standby nothing is registered, installed, sealed or guarded; everything can be seen.
 #[test]
 fn a_standby_only_looks() {
     let primary = Cluster::new();
@@ -154,13 +154,19 @@ fn a_standby_only_looks() {
     let mut looking = standby.connect();
     assert_eq!(looking.get::<String>("SELECT state FROM fencing.coordinators()"), "open");
     for call in [
-        "SELECT fencing.register_coordinator('x', 'other', '')",
+        "SELECT fencing.register_coordinator('x', 'other', 'x')",
+        "SELECT fencing.protect('pg_class', 'jobs', 'a')",
+        "SELECT fencing.alter_guard('pg_class')",
+        "SELECT fencing.unprotect('pg_class')",
         "SELECT fencing.drop_coordinator('hq')",
         "SELECT fencing.install_epoch('hq', 6, '00000000-0000-4000-8000-000000000001')",
         "SELECT fencing.seal('hq', 'jobs', 'a', 1)",
         "SELECT fencing.purge_fences('hq', '1 h')",
     ] {
-        assert_eq!(looking.code(call), "25006", "{call}");
+        let error = looking.execute(call, &[]).expect_err(call);
+        let error = error.as_db_error().expect("the server's");
+        let function = &call["SELECT ".len()..call.find('(').expect("a call")];
+        assert_eq!((error.code().code(), error.message().contains(function)), ("25006", true), "{call}: {error}");
     }
     standby.stop(Stop::Fast);
 }
