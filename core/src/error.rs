@@ -152,6 +152,12 @@ impl Error {
         self
     }
 
+    /// Leaves HINT out.
+    pub fn without_hint(mut self) -> Error {
+        self.hint = None;
+        self
+    }
+
     /// A NULL for an argument that needs a value (`22004`).
     pub fn null(argument: &str) -> Error {
         Error::new(Code::NullArgument, format!("argument \"{argument}\" must not be null"))

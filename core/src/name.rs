@@ -43,11 +43,16 @@ pub fn check_label(argument: &str, label: &[u8]) -> Result<(), Error> {
 
 /// Why somebody did what others will ask about: a label that is not blank.
 pub fn check_reason(reason: &str) -> Result<(), Error> {
-    if reason.trim().is_empty() {
-        return Err(Error::new(Code::InvalidParameter, "argument \"reason\" must not be blank")
-            .detail("It is recorded: people will want to know why."));
+    check_filled("reason", reason, "It is recorded: people will want to know why.")
+}
+
+/// A label that is not blank; `what_for` is a sentence.
+pub fn check_filled(argument: &str, label: &str, what_for: &str) -> Result<(), Error> {
+    if label.trim().is_empty() {
+        let message = format!("argument \"{argument}\" must not be blank");
+        return Err(Error::new(Code::InvalidParameter, message).detail(what_for));
     }
-    check_label("reason", reason.as_bytes())
+    check_label(argument, label.as_bytes())
 }
 
 /// What a holder or an operator calls its own evidence: as a namespace is called.

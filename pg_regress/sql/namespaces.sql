@@ -106,6 +106,8 @@ SELECT try($$SELECT fencing.drop_namespace('jobs')$$);
 SELECT try($$SELECT fencing.grant_namespace('jobs', 'regress_ns_anna', 'hold')$$);
 SELECT try($$SELECT fencing.acquire('jobs', 'a', 'anna')$$);
 SELECT try($$SELECT fencing.inspect('jobs', 'a')$$);
+RESET ROLE;
+SELECT try($$SELECT fencing.drop_namespace('zz')$$);
 -- A member of a role that may.
 SET ROLE regress_ns_bert;
 SELECT try($$SELECT fencing.alter_namespace('jobs', ttl => '1 s')$$);

@@ -148,7 +148,7 @@ SELECT relation, key FROM fencing.guards ORDER BY relation::text;
 SELECT try($$SELECT fencing.unprotect(NULL)$$);
 SELECT try($$SELECT fencing.unprotect('doc')$$);
 SELECT try($$SELECT fencing.unprotect('parted')$$);
-SELECT split_part(try($$SELECT fencing.unprotect('a_view')$$), ' ', 1) IN ('42704', '42809');
+SELECT try($$SELECT fencing.unprotect('a_view')$$);
 SELECT split_part(try($$SELECT fencing.unprotect('fencing.lease')$$), ' ', 1) IN ('42704', '42809');
 SELECT try($$SELECT fencing.unprotect(4000000000)$$);
 CREATE ROLE regress_protect_bert;

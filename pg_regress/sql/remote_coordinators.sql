@@ -10,7 +10,8 @@
 CREATE FUNCTION show() RETURNS TABLE (name text, kind text, identity text, state text, epoch bigint, epoch_identity uuid, installed boolean)
     LANGUAGE sql AS $$SELECT c.name, c.kind, c.identity, c.state, c.epoch, c.epoch_identity, c.installed_at <= clock_timestamp() FROM fencing.coordinators() AS c$$;
 SELECT try($$SELECT fencing.register_coordinator('etcd', 'etcd', 'cluster cdf818194e3a8c32')$$);
-SELECT try($$SELECT fencing.register_coordinator('k8s', 'kubernetes', '')$$), try($$SELECT fencing.register_coordinator('zk', 'zookeeper', 'zk')$$);
+SELECT try($$SELECT fencing.register_coordinator('k8s', 'kubernetes', '')$$), try($$SELECT fencing.register_coordinator('k8s', 'kubernetes', E' \t')$$);
+SELECT try($$SELECT fencing.register_coordinator('k8s', 'kubernetes', 'k')$$), try($$SELECT fencing.register_coordinator('zk', 'zookeeper', 'zk')$$);
 SELECT try($$SELECT fencing.register_coordinator('pg', 'fencing', 'pg')$$), try($$SELECT fencing.register_coordinator('else', 'other', 'consul')$$);
 SELECT * FROM show();
 

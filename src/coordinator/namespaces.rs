@@ -112,7 +112,7 @@ pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
 pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.drop_namespace()");
     let name = required(args, 0, "name")?;
-    let namespace = namespace::require(&name)?;
+    let namespace = namespace::require(&name).map_err(Error::without_hint)?;
     namespace::require_privilege(&namespace, &[Privilege::Administer])?;
     namespace::serialize();
     let in_use = |detail: String, hint: &str| {

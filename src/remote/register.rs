@@ -62,7 +62,7 @@ pub fn register_coordinator(args: &Args) -> Result<Answer<'static>, Error> {
     let identity = required(args, 2, "identity")?;
     remote::check_name(&name)?;
     let kind = Kind::parse(&kind)?;
-    name::check_label("identity", identity.as_bytes())?;
+    name::check_filled("identity", &identity, "It says for people which one is meant.")?;
     require_authority()?;
     shut(&name)?;
     if coordinator::by_name(&name).is_some() {
@@ -79,9 +79,10 @@ pub fn drop_coordinator(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.drop_coordinator()");
     let name = required(args, 0, "name")?;
     require_authority()?;
-    coordinator::require(&name)?;
+    let require = || coordinator::require(&name).map(drop).map_err(Error::without_hint);
+    require()?;
     shut(&name)?;
-    coordinator::require(&name)?;
+    require()?;
     if let Some(table) = guarded_table(&name).filter(|_| !mutant::without("remote_dependents")) {
         let message = format!("cannot drop coordinator \"{name}\" because it is in use");
         return Err(Error::new(Code::DependentObjects, message)
