@@ -57,7 +57,7 @@ COMMENT ON FUNCTION fencing.present_all(bigint[]) IS
 CREATE FUNCTION fencing.present(namespace text, key text, token bigint)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_present_for';
 COMMENT ON FUNCTION fencing.present(text, text, bigint) IS
-    'Presents a token for this very lease, as present(token) does. Issued for another lease, it counts for none: the write gets LF004. For guards of a coordinator elsewhere this is how a token says which lease it is of: a namespace that doesn''t exist here is no error';
+    'Presents a token for this very lease, as present(token) does. Issued for another lease, it counts for none: the write gets LF004. For guards of a coordinator elsewhere this is how a token says which lease it is of: a namespace that doesn''t exist here is no error. It is for the first that takes it, this database or one coordinator: to another that has a lease of that name it is LF013';
 
 CREATE FUNCTION fencing.maintain(reason text)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_maintain';

@@ -290,7 +290,7 @@ impl Rejection {
 pub fn taken(target: &str, lease: &str, value: i64) -> Error {
     Error::new(Code::InvalidPresentation, format!("fencing token for {target} was used for another coordinator"))
         .detail(format!("{lease}: {value} was presented by name, and this transaction has written under it where another grants the lease of that name."))
-        .hint("A token that is presented by name is for the first that takes it. Present this one inline: assign it to the guard's present_column.")
+        .hint("A token that is presented by name is for the first that takes it. Assign this one to the guard's inline column if it has one, or write there in a transaction of its own.")
 }
 
 /// LF008, for who may not know whose lease it is: a token is a number that can be guessed.
