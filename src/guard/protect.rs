@@ -23,11 +23,11 @@ fn open_below(table: Oid, change: Change) -> Result<Locked, Error> {
 /// `protect(relation, namespace, key, key_columns, token_column, present_column, fence, on_missing,
 /// mode, level, coordinator)`
 pub fn protect(args: &Args) -> Result<Answer<'static>, Error> {
-    xact::require_writable(c"fencing.protect()");
     let relation = args.oid(0).ok_or_else(|| Error::null("relation"))?;
     let definition = declared(args)?;
     // A typo is told before anything is locked.
     require_grantor(&definition)?;
+    xact::require_writable(c"fencing.protect()");
     let target = Locked::open_own(relation, Change::Add)?;
     require_guardable(&target)?;
     hold_grantor(&definition)?;

@@ -155,7 +155,7 @@ fn a_standby_only_looks() {
     assert_eq!(looking.get::<String>("SELECT state FROM fencing.coordinators()"), "open");
     for call in [
         "SELECT fencing.register_coordinator('x', 'other', 'x')",
-        "SELECT fencing.protect('pg_class', 'jobs', 'a')",
+        "SELECT fencing.protect('pg_class', 'jobs', 'a', fence => 'destination', coordinator => 'hq')",
         "SELECT fencing.alter_guard('pg_class')",
         "SELECT fencing.unprotect('pg_class')",
         "SELECT fencing.drop_coordinator('hq')",

@@ -139,7 +139,7 @@ fn promoted() {
         assert_eq!(session.code(&write(token(5, 1))), "25006");
         // Of it alone, by its name.
         let protect = "SELECT fencing.protect('doc', 'jobs', 'a', fence => 'destination', coordinator => 'etcd')";
-        assert_eq!(session.code(protect), "55000");
+        assert_eq!(session.code(protect), "25006");
     };
     ask(&mut early);
     cut_off(&standby);
