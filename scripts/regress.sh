@@ -53,7 +53,8 @@ regress_one() {
   mkdir -p "$REGRESS_OUT/results"
   [ ! -f "$out/results/$name.out" ] || cp "$out/results/$name.out" "$REGRESS_OUT/results/"
   if [ "$status" -ne 0 ]; then
-    cat "$out/regression.diffs" >>"$dir/diffs" 2>/dev/null || cat "$dir/out/$name.log" >>"$dir/diffs"
+    # Without a difference the driver itself has failed, and says why.
+    if [ -s "$out/regression.diffs" ]; then cat "$out/regression.diffs"; else cat "$dir/out/$name.log"; fi >>"$dir/diffs"
   fi
   return "$status"
 }
