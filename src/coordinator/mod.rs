@@ -22,7 +22,6 @@ use crate::sql_function;
 use crate::store::LeaseId;
 use crate::store::namespace::{self, Namespace, Privilege};
 use fencing_core::{Error, name};
-pub use revoke::naming;
 use std::rc::Rc;
 pub use waiting::patience;
 

@@ -2,18 +2,19 @@
 
 use super::drop::remove;
 use super::required;
-use crate::epoch;
+use crate::epoch::{self, gate};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::{catalog, clock, extension, mutant, relation, role, xact};
-use crate::store::namespace::{self, Columns, Privilege, expiry_rule};
+use crate::store::namespace::{self, Columns, Namespace, Privilege, expiry_rule};
 use crate::store::{epoch as epoch_rows, lease};
 use fencing_core::definition::Definition;
 use fencing_core::lease::Policy;
 use fencing_core::name::{self, Interval};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::Oid;
+use std::rc::Rc;
 
 /// `create_namespace(name, ttl, max_ttl, on_expiry, min_hold, cool_down, ephemeral, notify)`
 pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
@@ -38,7 +39,7 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
     };
     check_policy(&columns)?;
     epoch::require_authority("create a namespace")?;
-    namespace::serialize();
+    serialize(&name)?;
     if namespace::by_name(&name).is_some() {
         return Err(Error::new(Code::DuplicateObject, format!("namespace \"{name}\" already exists")));
     }
@@ -48,6 +49,29 @@ pub fn create(args: &Args) -> Result<Answer<'static>, Error> {
         namespace::grant(id, role::asking_user(), privilege);
     }
     Ok(Answer::Void)
+}
+
+/// Keeps others from creating, changing or dropping the namespace of that name until this transaction ends;
+/// 55P03 with whoever does so already. Others of other names go on.
+fn serialize(name: &str) -> Result<(), Error> {
+    gate::take(&Tag::administration(name), Mode::Exclusive, || {
+        Error::new(Code::LockNotAvailable, format!("namespace \"{name}\" is being changed")).hint(
+            "An open transaction creates, alters or drops it, or grants or revokes privileges on it. Repeat the call once that has ended, or end it: pg_terminate_backend, ROLLBACK PREPARED.",
+        )
+    })
+}
+
+/// The namespace, for its administrator, whom nobody else interferes with until this transaction ends.
+pub fn administered(name: &str) -> Result<Rc<Namespace>, Error> {
+    let permitted = || {
+        let namespace = namespace::require(name)?;
+        namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+        Ok(namespace)
+    };
+    // Nobody is kept from what isn't the caller's.
+    permitted()?;
+    serialize(name)?;
+    permitted()
 }
 
 /// The upper bound of a ttl is a ttl itself.
@@ -81,9 +105,7 @@ pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.alter_namespace()");
     let name = required(args, 0, "name")?;
     let span = |n, argument: &str, old| args.interval(n).map_or(Ok(old), |i| name::check_span(argument, i));
-    let namespace = namespace::require(&name)?;
-    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
-    namespace::serialize();
+    administered(&name)?;
     namespace::alter(&name, |old| {
         let max_ttl = args.interval(2).map_or(Ok(old.policy.max_ttl), check_max_ttl)?;
         let kept = Interval { micros: old.policy.ttl, ..Default::default() };
@@ -112,16 +134,19 @@ pub fn alter(args: &Args) -> Result<Answer<'static>, Error> {
 pub fn drop(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.drop_namespace()");
     let name = required(args, 0, "name")?;
-    let namespace = namespace::require(&name).map_err(Error::without_hint)?;
-    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
-    namespace::serialize();
+    namespace::require(&name).map_err(Error::without_hint)?;
+    let namespace = administered(&name)?;
     let in_use = |detail: String, hint: &str| {
         Err(Error::new(Code::DependentObjects, format!("cannot drop namespace \"{name}\" because it is in use"))
             .detail(detail)
             .hint(hint))
     };
     // Every acquire shares this lock, and so does every protect.
-    Tag::namespace(namespace.id).lock(Mode::Exclusive);
+    gate::take(&Tag::namespace(namespace.id), Mode::Exclusive, || {
+        Error::new(Code::LockNotAvailable, format!("namespace \"{name}\" is in use")).hint(
+            "Open transactions have acquired one of its leases, write under very many of them, or guard a table with it. Repeat the call once they have ended, or end them: pg_terminate_backend, ROLLBACK PREPARED.",
+        )
+    })?;
     if let Some(table) = guarded_table(&name).filter(|_| !mutant::without("namespace")) {
         return in_use(format!("A guard of table {table} names it."), "Unprotect the table first.");
     }
@@ -157,8 +182,7 @@ pub fn grant(args: &Args) -> Result<Answer<'static>, Error> {
     if !role::exists(role) {
         return Err(role::missing(role));
     }
-    let namespace = namespace::require(&name)?;
-    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    let namespace = administered(&name)?;
     namespace::grant(namespace.id, role, privilege);
     Ok(Answer::Void)
 }

@@ -5,6 +5,7 @@
 
 use super::announce::announce;
 use super::{named_lease, patience, require_done, required};
+use crate::epoch::gate;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
@@ -92,7 +93,7 @@ pub fn lock_heartbeat(namespace: &Namespace, id: &LeaseId) -> Result<Tag, Error>
     // Whoever shuts the gate for an epoch is waited for no longer.
     for (lock, mode) in [(Tag::gate(), Mode::Intent), (heartbeat, Mode::Exclusive)] {
         if lock_until(&lock, mode, patience()) != Waited::Locked {
-            return Err(being_changed(namespace, id, &lock.in_the_way_of(mode)));
+            return Err(gate::naming(being_changed(namespace, id), &lock, mode));
         }
     }
     extension::catch_up();
@@ -105,26 +106,21 @@ pub fn once_free<T>(
     id: &LeaseId,
     mut attempt: impl FnMut() -> Result<Option<T>, Error>,
 ) -> Result<T, Error> {
-    poll(patience(), || attempt().transpose()).unwrap_or_else(|| Err(being_changed(namespace, id, &[])))
+    poll(patience(), || attempt().transpose()).unwrap_or_else(|| {
+        let changer = lease::read(id).and_then(|lease| lease.changer());
+        let error = being_changed(namespace, id);
+        Err(match changer {
+            Some(changer) => gate::naming(error, &changer, Mode::Shared),
+            None => error,
+        })
+    })
 }
 
-fn being_changed(namespace: &Namespace, id: &LeaseId, by: &[i32]) -> Error {
+fn being_changed(namespace: &Namespace, id: &LeaseId) -> Error {
     let lease = id.describe(&namespace.name);
-    let error = Error::new(Code::LockNotAvailable, format!("lease \"{lease}\" is being changed"))
-        .hint("An open transaction has renewed, released or acquired it, or changes the epoch. Try again once that has ended.");
-    naming(error, by)
-}
-
-/// Names who is in the way: processes, 0 for a prepared transaction.
-pub fn naming(error: Error, by: &[i32]) -> Error {
-    let who = by.iter().map(|pid| match pid {
-        0 => "a prepared transaction".to_owned(),
-        pid => format!("process {pid}"),
-    });
-    match who.collect::<Vec<_>>().join(", ") {
-        who if who.is_empty() => error,
-        who => error.detail(format!("In the way: {who}.")),
-    }
+    Error::new(Code::LockNotAvailable, format!("lease \"{lease}\" is being changed")).hint(
+        "An open transaction has renewed, released or acquired it, or changes the epoch. Try again once that has ended.",
+    )
 }
 
 /// A lease with coordinator time, unless it is void: of an epoch that is not the open one.

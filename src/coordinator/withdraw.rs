@@ -1,11 +1,10 @@
 //! `revoke_namespace`: withdrawing a privilege, and with `hold` the terms that it stood for.
 
-use super::namespaces::read_grant;
-use super::patience;
-use super::revoke::{lock_heartbeat, naming, once_free, take_away};
+use super::namespaces::{administered, read_grant};
+use super::revoke::{lock_heartbeat, once_free, take_away};
+use crate::epoch::gate;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
-use crate::pg::wait::{Waited, lock_until};
 use crate::pg::{clock, role, xact};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, lease};
@@ -16,8 +15,7 @@ use pgrx::pg_sys::Oid;
 pub fn revoke_namespace(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.revoke_namespace()");
     let (name, role, privilege) = read_grant(args)?;
-    let namespace = namespace::require(&name)?;
-    namespace::require_privilege(&namespace, &[Privilege::Administer])?;
+    let namespace = administered(&name)?;
     if privilege == Privilege::Hold {
         // What is being acquired is decided first, by whoever may still hold.
         lock_out_acquirers(&namespace)?;
@@ -35,13 +33,11 @@ pub fn revoke_namespace(args: &Args) -> Result<Answer<'static>, Error> {
 fn lock_out_acquirers(namespace: &Namespace) -> Result<(), Error> {
     // Shared by writers, shut for acquirers.
     let tag = Tag::namespace(namespace.id);
-    if lock_until(&tag, Mode::Shared, patience()) == Waited::Locked {
-        return Ok(());
-    }
-    let message = format!("leases of namespace \"{}\" are being acquired", namespace.name);
-    let error = Error::new(Code::LockNotAvailable, message)
-        .hint("An open transaction has acquired one of them, or drops the namespace. Try again once it has ended.");
-    Err(naming(error, &tag.in_the_way_of(Mode::Shared)))
+    gate::take(&tag, Mode::Shared, || {
+        let message = format!("leases of namespace \"{}\" are being acquired", namespace.name);
+        Error::new(Code::LockNotAvailable, message)
+            .hint("An open transaction has acquired one of them, or drops the namespace. Try again once it has ended.")
+    })
 }
 
 /// Ends the live terms of the role and its members, as far as they may hold no more.

@@ -3,7 +3,7 @@
 
 use super::issue;
 use crate::coordinator::patience;
-use crate::pg::holder::At;
+use crate::pg::holder::{At, Holder};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::wait::{ClientWatch, DeadlockWatch, Waited, lock_until};
 use crate::pg::{extension, mutant, prepared, role, session, text};
@@ -21,7 +21,7 @@ pub fn shut() -> Result<(), Error> {
     if !mutant::without("gate_shut") {
         let busy = || {
             Error::new(Code::LockNotAvailable, "open transactions are in the way of the epoch").hint(
-                "They have written under a fencing token, or are changing a lease. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
+                "They have written under a fencing token, or are changing a lease or the epoch. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
             )
         };
         take(&Tag::gate(), Mode::Exclusive, busy)?;
@@ -52,8 +52,14 @@ pub fn take(lock: &Tag, mode: Mode, busy: impl FnOnce() -> Error) -> Result<(), 
     }
 }
 
-fn naming(error: Error, lock: &Tag, mode: Mode) -> Error {
-    let places: Vec<_> = lock.held_against(mode).iter().map(crate::pg::holder::Holder::at).collect();
+/// The error with the names of those who stand in the way of a lock.
+pub fn naming(error: Error, lock: &Tag, mode: Mode) -> Error {
+    let mut holders = lock.held_against(mode);
+    if holders.is_empty() {
+        // They stand in the way of somebody who came before.
+        holders = lock.held_against(Mode::Exclusive);
+    }
+    let places: Vec<_> = holders.iter().map(Holder::at).collect();
     let (activity, prepared) = (session::activity(), prepared::all());
     let mut who: Vec<String> = Vec::new();
     for at in &places {

@@ -10,11 +10,11 @@ pub mod unclean;
 
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::entry::{BOOL, REGCLASS, TEXT};
+use crate::pg::lock::{Mode, Tag};
 use crate::pg::{clock, extension, report, role, sequence, server};
 use crate::sql_function;
 use crate::store::clean_start;
 use crate::store::epoch::{NewEpoch, insert, last};
-use crate::transaction;
 use fencing_core::{Code, Error, epoch};
 use pgrx::pg_sys;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -100,9 +100,20 @@ pub fn require_authority(what: &str) -> Result<(), Error> {
         .detail("It takes a superuser, or a member of the role that fencing.epoch_authority names."))
 }
 
-/// Opens the first epoch, unless there has been one. Under the lock that serializes namespaces.
+/// Opens the first epoch, unless there has been one; 55P03 with whoever is about to.
 pub fn open_first(reason: &str) -> Result<(), Error> {
     if last().is_some() {
+        return Ok(());
+    }
+    let first = Tag::first_epoch();
+    gate::take(&first, Mode::Exclusive, || {
+        Error::new(Code::LockNotAvailable, "the first epoch is being opened").hint(
+            "An open transaction creates the first namespace, or opens the epoch. Repeat the call once it has ended.",
+        )
+    })?;
+    gate::begin_step();
+    if last().is_some() {
+        first.unlock(Mode::Exclusive);
         return Ok(());
     }
     issue::hold_sequence()?;
@@ -122,6 +133,5 @@ pub fn open_first(reason: &str) -> Result<(), Error> {
         lineage: &server::lineage(),
     });
     clean_start::note();
-    transaction::with(|t| t.durable = true);
     Ok(())
 }

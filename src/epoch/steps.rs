@@ -5,12 +5,11 @@
 
 use super::transition::{done, require_writable};
 use super::{gate, require_authority};
-use crate::coordinator::patience;
 use crate::guard::{self, Tree};
 use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::relation::{quote_literal, quoted_name};
-use crate::pg::wait::{Waited, lock_until};
+use crate::pg::table::{Written, locked_by_hand};
 use crate::pg::{catalog, extension, mutant};
 use crate::store::epoch;
 use crate::store::event::{self, Event};
@@ -70,7 +69,7 @@ pub fn resume(args: &Args) -> Result<Answer<'static>, Error> {
         Some(Blocked::Resume) => {
             // It may have been taken apart since it was proved.
             guard::require_whole(&step.tree)?;
-            step.rows.iter().try_for_each(|row| done(installation::remove(row)))?;
+            step.write(Blocked::Resume, installation::remove)?;
             step.record("epoch_resumed");
         }
         None => {}
@@ -104,7 +103,8 @@ impl Step {
         rows.iter().filter(|row| catalog::owner_of(row.relation) == Oid::INVALID).for_each(|row| {
             installation::remove(row);
         });
-        let rows = rows.into_iter().filter(|row| tree.tables.contains(&row.relation)).collect();
+        let rows = rows.into_iter().filter(|row| tree.tables.contains(&row.relation));
+        let rows = rows.filter_map(|row| settled(row).transpose()).collect::<Result<_, _>>()?;
         gate::begin_step();
         Ok(Step { epoch, tree, rows })
     }
@@ -115,9 +115,20 @@ impl Step {
     }
 
     fn advance(&self, from: Blocked, to: Blocked, event: &str) -> Result<(), Error> {
-        let behind = self.rows.iter().filter(|row| row.blocked == from);
-        behind.into_iter().try_for_each(|row| done(installation::advance(row, to)))?;
+        self.write(from, |row| installation::advance(row, to))?;
         self.record(event);
+        Ok(())
+    }
+
+    /// Writes each row for which that is next; one that somebody else has written in between, if it still is.
+    fn write(&self, next: Blocked, write: impl Fn(&Installation) -> Written) -> Result<(), Error> {
+        for row in self.rows.iter().filter(|row| row.blocked == next) {
+            let mut written = write(row);
+            while written != Written::Done {
+                let now = installation::read(row.relation).map_or(Ok(None), settled)?;
+                written = now.filter(|row| row.blocked == next).map_or(Written::Done, |row| write(&row));
+            }
+        }
         Ok(())
     }
 
@@ -151,11 +162,33 @@ impl Step {
     }
 }
 
+/// The row as it is once nobody else has it open, if there still is one then: a step that is under way is
+/// waited for within bounds.
+fn settled(mut row: Installation) -> Result<Option<Installation>, Error> {
+    while !row.is_settled() {
+        if row.is_being_changed() {
+            let what = format!("another step of table {} is under way", quoted_name(row.relation));
+            let changer = row.changer().ok_or_else(|| locked_by_hand(what.as_str()))?;
+            gate::take(&changer, Mode::Shared, || {
+                Error::new(Code::LockNotAvailable, what).hint(
+                    "An open transaction installs, proves or resumes it, or has locked its row by hand. Repeat the call once that has ended, or end it: pg_terminate_backend, ROLLBACK PREPARED.",
+                )
+            })?;
+            changer.unlock(Mode::Shared);
+        }
+        match installation::read(row.relation) {
+            Some(now) => row = now,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(row))
+}
+
 /// Passes the gate within bounds, or 55P03.
 fn enter_gate() -> Result<(), Error> {
-    if lock_until(&Tag::gate(), Mode::Reference, patience()) != Waited::Locked {
-        return Err(Error::new(Code::LockNotAvailable, "an epoch transition is under way").hint("Repeat the call."));
-    }
+    let under_way =
+        || Error::new(Code::LockNotAvailable, "an epoch transition is under way").hint("Repeat the call.");
+    gate::take(&Tag::gate(), Mode::Reference, under_way)?;
     extension::catch_up();
     Ok(())
 }

@@ -5,7 +5,6 @@
 
 use super::{gate, issue, lineage, require_authority, steps};
 use crate::pg::entry::{Answer, Args};
-use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, role, sequence, server, xact};
@@ -66,13 +65,6 @@ pub fn advance(args: &Args) -> Result<Answer<'static>, Error> {
     require_authority("open an epoch")?;
     gate::shut()?;
     if epoch::latest().is_none() {
-        // Whoever creates the first namespace may be about to open it.
-        let busy = || {
-            Error::new(Code::LockNotAvailable, "the first namespace is being created")
-                .hint("Repeat the call once that transaction has ended.")
-        };
-        gate::take(&Tag::relation(extension::oids().namespace), Mode::Exclusive, busy)?;
-        extension::catch_up();
         super::open_first(&order.reason)?;
         return Ok(Answer::One(Value::BigInt(epoch::last().unwrap_or_default())));
     }

@@ -9,6 +9,8 @@
 //! | issue     | whoever draws a number, while it does | whoever moves the sequence on |
 //! | remote fence | writers under one token of a lease of a coordinator elsewhere | the write or `seal` that advances it |
 //! | coordinator | every writer under its tokens (as a reference) | its registration, `install_epoch`, its drop |
+//! | floors    | nobody                              | whoever purges a coordinator's fences |
+//! | administration | nobody                         | whoever creates, changes or drops a namespace, or opens the first epoch |
 //! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
@@ -29,6 +31,8 @@ enum Kind {
     Issue = 19505,
     RemoteFence = 19506,
     Coordinator = 19507,
+    Floors = 19508,
+    Administration = 19509,
 }
 
 /// A lock's name.
@@ -125,6 +129,21 @@ impl Tag {
     /// A coordinator elsewhere, with its epoch.
     pub fn coordinator(name: &str) -> Tag {
         Tag::new(Kind::Coordinator, fencing_core::hash::remote_hash(name, "", b""))
+    }
+
+    /// What stands for the forgotten fences of a coordinator elsewhere.
+    pub fn floors(coordinator: &str) -> Tag {
+        Tag::new(Kind::Floors, fencing_core::hash::remote_hash(coordinator, "", b""))
+    }
+
+    /// Everything of the namespace of that name that isn't its leases, whether or not there is one.
+    pub fn administration(namespace: &str) -> Tag {
+        Tag::new(Kind::Administration, fencing_core::hash::lock_hash(0, namespace.as_bytes()))
+    }
+
+    /// The opening of the first epoch: no namespace is named so.
+    pub fn first_epoch() -> Tag {
+        Tag::administration("")
     }
 
     /// The lock of a whole namespace.

@@ -4,7 +4,7 @@
 //! it now wants the other mode, the lock is let go and all begins anew. No lock is ever upgraded, and
 //! nothing of this lease is held while anybody is waited for.
 
-use crate::coordinator::naming;
+use crate::epoch::gate;
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::{self, Written};
 use crate::pg::wait::{Deadline, DeadlockWatch, Waited, lock_until};
@@ -203,9 +203,9 @@ fn acquire(lease: &RemoteId, lock: &Tag, mode: Mode, patience: Patience) -> Resu
     }
     let message = format!("lease \"{}\" of coordinator \"{}\" is written to", lease.describe(), lease.coordinator);
     let error = Error::new(Code::LockNotAvailable, message).hint(
-        "Open transactions have written under another token of it. Try again once they have ended, or end them: pg_terminate_backend, ROLLBACK PREPARED.",
+        "Open transactions have written under a token of it, or are raising or purging its fence. Try again once they have ended, or end them: pg_terminate_backend, ROLLBACK PREPARED.",
     );
-    Err(naming(error, &lock.in_the_way_of(mode)))
+    Err(gate::naming(error, lock, mode))
 }
 
 fn release(lock: &Tag, mode: Mode) {

@@ -1,16 +1,17 @@
 //! `purge_fences`: forgets the fences of leases that are used no more. A floor stands for them.
 
 use super::hold::USE_RECORDED_EVERY;
-use super::register::require_authority;
+use super::register::{enter, require_authority};
+use crate::epoch::gate;
 use crate::pg::entry::{self, Answer, Args};
-use crate::pg::lock::Mode;
+use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, mutant, xact};
 use crate::store::coordinator;
 use crate::store::event::{self, Event};
 use crate::store::remote_fence::{self, RemoteId};
-use crate::transaction::{self, remote};
+use crate::transaction;
 use fencing_core::time::Span;
 use fencing_core::{Code, Error, Token, name};
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ pub fn purge_fences(args: &Args) -> Result<Answer<'static>, Error> {
     let idle_for = args.interval(1).ok_or_else(|| Error::null("idle_for"))?;
     let idle_for = name::check_span("idle_for", idle_for)?;
     require_authority()?;
-    remote::enter(&name);
+    enter(&name)?;
     coordinator::require(&name)?;
     let mut floors = BTreeMap::<Rc<str>, Token>::new();
     let mut purged = 0;
@@ -35,6 +36,15 @@ pub fn purge_fences(args: &Args) -> Result<Answer<'static>, Error> {
             *floor = token.max(*floor);
         }
     });
+    if !floors.is_empty() {
+        // They are raised by one at a time.
+        gate::take(&Tag::floors(&name), Mode::Exclusive, || {
+            let message = format!("fences of coordinator \"{name}\" are being purged");
+            Error::new(Code::LockNotAvailable, message).hint(
+                "Repeat the call once the other transaction has ended, or end it: pg_terminate_backend, ROLLBACK PREPARED.",
+            )
+        })?;
+    }
     for (namespace, token) in floors {
         let written = remote_fence::raise_floor(&name, &namespace, token);
         if !mutant::without("remote_floor") {

@@ -26,6 +26,22 @@ pub fn hold_coordinator(name: &str) -> Result<(), Error> {
     coordinator::require(name).map(drop)
 }
 
+/// Keeps a coordinator's epoch as it is until this transaction ends, as a write does; but waits within bounds
+/// alone for whoever is changing it, or 55P03 with who that is.
+pub fn enter(name: &str) -> Result<(), Error> {
+    let coordinator = Tag::coordinator(name);
+    // The common case costs no savepoint.
+    if !coordinator.try_lock(Mode::Reference) {
+        gate::take(&coordinator, Mode::Reference, || {
+            Error::new(Code::LockNotAvailable, format!("coordinator \"{name}\" is being changed")).hint(
+                "An open transaction installs an epoch of it or drops it, or waits to. Repeat the call once it has ended, or end it: pg_terminate_backend.",
+            )
+        })?;
+    }
+    transaction::remote::enter(name);
+    Ok(())
+}
+
 /// Waits for every writer under a token of a coordinator, and keeps others out until this transaction
 /// ends. 55P03 with those in the way.
 pub fn shut(name: &str) -> Result<(), Error> {
@@ -41,7 +57,7 @@ pub fn shut(name: &str) -> Result<(), Error> {
         let busy = || {
             let message = format!("open transactions are in the way of a change of coordinator \"{name}\"");
             Error::new(Code::LockNotAvailable, message).hint(
-                "They have written under its tokens. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
+                "They have written under its tokens or sealed one of its leases, purge its fences, guard a table with it, or are changing it as well. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
             )
         };
         gate::take(&Tag::coordinator(name), Mode::Exclusive, busy)?;

@@ -2,13 +2,13 @@
 
 use super::check::{Subject, decide};
 use super::hold::Patience;
+use super::register::enter;
 use crate::coordinator::patience;
 use crate::epoch;
 use crate::pg::entry::{Answer, Args};
 use crate::pg::{catalog, extension, mutant, role, xact};
 use crate::store::coordinator;
 use crate::store::remote_fence::RemoteId;
-use crate::transaction::remote;
 use fencing_core::admission::MissingRule;
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::remote::{Presented, Verdict, check_namespace};
@@ -27,7 +27,7 @@ pub fn seal(args: &Args) -> Result<Answer<'static>, Error> {
     coordinator::require(&name)?;
     let lease = RemoteId::new(&name, &namespace, &key);
     require_writer(&lease)?;
-    remote::enter(&name);
+    enter(&name)?;
     let coordinator = coordinator::require(&name)?;
     let presented = Presented::One(token);
     let patience = Patience::Until(patience());

@@ -3,10 +3,11 @@
 
 use super::epoch;
 use crate::pg::extension::{self, oids};
+use crate::pg::lock::{self, Tag};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use crate::pg::{catalog, lock};
+use crate::pg::catalog;
 use fencing_core::Error;
 use fencing_core::epoch::Blocked;
 use pgrx::pg_sys::Oid;
@@ -18,6 +19,23 @@ pub struct Installation {
     pub relation: Oid,
     /// What is to be done next.
     pub blocked: Blocked,
+}
+
+impl Installation {
+    /// Whether nobody has written it since, nor is about to.
+    pub fn is_settled(&self) -> bool {
+        !self.row.busy && !self.row.outdated
+    }
+
+    /// Whether somebody else's open transaction has written or locked it.
+    pub fn is_being_changed(&self) -> bool {
+        self.row.busy
+    }
+
+    /// The lock that says whose, shared with nobody until that has ended; none where several have locked it.
+    pub fn changer(&self) -> Option<Tag> {
+        self.row.changer()
+    }
 }
 
 fn from_row(row: Row) -> Installation {

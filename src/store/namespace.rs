@@ -162,11 +162,6 @@ pub fn all() -> Vec<Rc<Namespace>> {
     rows.iter().filter_map(|row| by_name(&String::from_utf8_lossy(&row.text(2)))).collect()
 }
 
-/// Keeps others from creating, altering or dropping namespaces until this transaction ends.
-pub fn serialize() {
-    drop(Table::open(oids().namespace, Access::Serialize));
-}
-
 /// Adds a namespace and gives its number.
 pub fn insert(name: &str, columns: &Columns, now: Instant) -> i32 {
     let Some(id) = sequence::draw(oids().namespace_id_seq).and_then(|(id, _)| i32::try_from(id).ok()) else {
@@ -189,7 +184,7 @@ pub fn insert(name: &str, columns: &Columns, now: Instant) -> i32 {
     id
 }
 
-/// Changes a namespace's policy by what `change` makes of it. Under [`serialize`].
+/// Changes a namespace's policy by what `change` makes of it. Under the lock of its administration.
 pub fn alter(name: &str, change: impl FnOnce(Columns) -> Result<Columns, Error>) -> Result<(), Error> {
     let row = find(name).ok_or_else(|| missing(name))?;
     let columns = change(columns(&row))?;
@@ -209,7 +204,7 @@ pub fn alter(name: &str, change: impl FnOnce(Columns) -> Result<Columns, Error>)
     expect_done(written, name)
 }
 
-/// Removes a namespace and its access list. Under [`serialize`].
+/// Removes a namespace and its access list. Under the lock of its administration.
 pub fn remove(namespace: &Namespace) -> Result<(), Error> {
     let members = Table::open(oids().member, Access::Write);
     for row in members.all(oids().member_pkey, &[(1, Key::Int(namespace.id))], &Latest::take()) {
@@ -234,18 +229,18 @@ fn expect_done(written: Written, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Gives `role` a privilege; nothing happens if it has it.
+/// Gives `role` a privilege; nothing happens if it has it. Under the lock of the namespace's administration.
 pub fn grant(namespace: i32, role: Oid, privilege: Privilege) {
-    let table = Table::open(oids().member, Access::Serialize);
+    let table = Table::open(oids().member, Access::Write);
     let keys = [(1, Key::Int(namespace)), (2, Key::Oid(role)), (3, Key::Text(privilege.as_str().as_bytes()))];
     if table.find(oids().member_pkey, &keys, Read::Latest(&Latest::take())).is_none() {
         table.insert(&[Value::Int(namespace), Value::Oid(role), Value::Text(privilege.as_str().as_bytes())]);
     }
 }
 
-/// Takes a privilege from `role`, and tells every backend: whether it had it itself.
+/// Takes a privilege from `role`, and tells every backend: whether it had it itself. Under the same lock.
 pub fn withdraw(namespace: i32, role: Oid, privilege: Privilege) -> bool {
-    let table = Table::open(oids().member, Access::Serialize);
+    let table = Table::open(oids().member, Access::Write);
     let keys = [(1, Key::Int(namespace)), (2, Key::Oid(role)), (3, Key::Text(privilege.as_str().as_bytes()))];
     let row = table.find(oids().member_pkey, &keys, Read::Latest(&Latest::take()));
     let withdrawn = row.is_some_and(|row| table.delete(&row) == Written::Done);

@@ -198,9 +198,9 @@ fn find_floor(table: &Table, coordinator: &str, namespace: &[u8]) -> Option<Row>
     table.find(oids().fence_floor_pkey, &keys, Read::Latest(&Latest::take()))
 }
 
-/// Raises the floor of a namespace.
+/// Raises the floor of a namespace. Under the lock of the coordinator's floors.
 pub fn raise_floor(coordinator: &str, namespace: &str, to: Token) -> Written {
-    let table = Table::open(oids().fence_floor, Access::Serialize);
+    let table = Table::open(oids().fence_floor, Access::Write);
     let namespace = text::to_server(namespace);
     let value = Value::BigInt(to.to_bigint());
     match find_floor(&table, coordinator, &namespace) {
@@ -233,7 +233,7 @@ pub fn forget(lease: &RemoteId, fence: &Fence) -> Written {
 
 /// Removes the floors of a coordinator. Under its exclusive lock.
 pub fn forget_floors(coordinator: &str) {
-    let table = Table::open(oids().fence_floor, Access::Serialize);
+    let table = Table::open(oids().fence_floor, Access::Write);
     let keys = [(1, Key::Text(coordinator.as_bytes()))];
     for row in table.all(oids().fence_floor_pkey, &keys, &Latest::take()) {
         table.delete(&row);
