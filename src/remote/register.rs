@@ -57,7 +57,7 @@ pub fn shut(name: &str) -> Result<(), Error> {
         let busy = || {
             let message = format!("open transactions are in the way of a change of coordinator \"{name}\"");
             Error::new(Code::LockNotAvailable, message).hint(
-                "They have written under its tokens or sealed one of its leases, purge its fences, guard a table with it, or are changing it as well. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
+                "They have written under its tokens, sealed a lease of it, purged its fences, guarded a table with it, or changed it as well. Wait until they have ended, or end them (pg_terminate_backend, ROLLBACK PREPARED); then repeat the call.",
             )
         };
         gate::take(&Tag::coordinator(name), Mode::Exclusive, busy)?;
