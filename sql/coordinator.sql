@@ -6,7 +6,7 @@ CREATE FUNCTION fencing.create_namespace(
     ephemeral boolean DEFAULT false, notify boolean DEFAULT false)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_create_namespace';
 COMMENT ON FUNCTION fencing.create_namespace(text, interval, interval, fencing.expiry_rule, interval, interval, boolean, boolean) IS
-    'Creates a namespace; the first one opens the first epoch. The caller gets hold and administer. For superusers and fencing.epoch_authority';
+    'Creates a namespace; the first one opens the first epoch. The caller gets hold and administer. Waits for whoever is creating one of that name, or the first, within fencing.max_wait (55P03 names them). For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.alter_namespace(
     name text, ttl interval DEFAULT NULL, max_ttl interval DEFAULT NULL, on_expiry fencing.expiry_rule DEFAULT NULL,
@@ -14,22 +14,22 @@ CREATE FUNCTION fencing.alter_namespace(
     ephemeral boolean DEFAULT NULL, notify boolean DEFAULT NULL)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_alter_namespace';
 COMMENT ON FUNCTION fencing.alter_namespace(text, interval, interval, fencing.expiry_rule, interval, interval, boolean, boolean) IS
-    'Changes a namespace''s policy; null keeps. Needs administer';
+    'Changes a namespace''s policy; null keeps. Waits for whoever else changes it, within fencing.max_wait (55P03 names them). Needs administer';
 
 CREATE FUNCTION fencing.drop_namespace(name text)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_drop_namespace';
 COMMENT ON FUNCTION fencing.drop_namespace(text) IS
-    'Drops a namespace and its leases. Refused (2BP01) while a guard names it or a lease is held. Needs administer';
+    'Drops a namespace and its leases. Refused (2BP01) while a guard names it or a lease is held. Waits for acquires in flight and whoever else changes it, within fencing.max_wait (55P03 names them). Needs administer';
 
 CREATE FUNCTION fencing.grant_namespace(name text, role regrole, privilege text)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_grant_namespace';
 COMMENT ON FUNCTION fencing.grant_namespace(text, regrole, text) IS
-    'Grants hold, observe or administer on a namespace to a role and its members. Needs administer';
+    'Grants hold, observe or administer on a namespace to a role and its members. Waits for whoever else changes it, within fencing.max_wait (55P03 names them). Needs administer';
 
 CREATE FUNCTION fencing.revoke_namespace(name text, role regrole, privilege text)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_revoke_namespace';
 COMMENT ON FUNCTION fencing.revoke_namespace(text, regrole, text) IS
-    'Withdraws hold, observe or administer on a namespace from a role. With hold, the live terms of the role and its members end as revoked, unless they may still hold by another grant. Waits for acquires in flight, within fencing.max_wait (55P03). Needs administer';
+    'Withdraws hold, observe or administer on a namespace from a role. With hold, the live terms of the role and its members end as revoked, unless they may still hold by another grant. Waits for acquires in flight and whoever else changes it, within fencing.max_wait (55P03 names them). Needs administer';
 
 CREATE FUNCTION fencing.acquire(
     namespace text, key text, holder text, ttl interval DEFAULT NULL, wait interval DEFAULT '0',

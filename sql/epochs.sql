@@ -24,7 +24,7 @@ COMMENT ON FUNCTION fencing.open_epoch(text, boolean, boolean) IS
 CREATE FUNCTION fencing.install_local(destination regclass)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_install_local';
 COMMENT ON FUNCTION fencing.install_local(regclass) IS
-    'The first step of three that unblock a guarded table after open_epoch: makes sure that every trigger of its guard is there and fires (else 55000), on its partitions and children as well. Where it is done already, or the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
+    'The first step of three that unblock a guarded table after open_epoch: makes sure that every trigger of its guard is there and fires (else 55000), on its partitions and children as well. Waits for whoever has a step of the table open, within fencing.max_wait (55P03 names them). Where it is done already, or the table is not blocked, nothing happens. Durable. For superusers and fencing.epoch_authority';
 
 CREATE FUNCTION fencing.note_proof(destination regclass, proved boolean)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_note_proof';

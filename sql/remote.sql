@@ -18,12 +18,12 @@ COMMENT ON FUNCTION fencing.install_epoch(text, bigint, uuid) IS
 CREATE FUNCTION fencing.seal(coordinator text, namespace text, key text, token bigint)
     RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_seal';
 COMMENT ON FUNCTION fencing.seal(text, text, text, bigint) IS
-    'Raises the fence of a lease of a coordinator elsewhere to this token: once that is committed, no older holder writes any more, and what is read then is what it left. Raises as a guard does (LF001, LF005 to LF007). Waits for open writers of older tokens, at most fencing.max_wait (55P03). Presents nothing. Not in a REPEATABLE READ or SERIALIZABLE block (25001). For who may write a table that the lease guards, and for members of fencing.epoch_authority';
+    'Raises the fence of a lease of a coordinator elsewhere to this token: once that is committed, no older holder writes any more, and what is read then is what it left. Raises as a guard does (LF001, LF005 to LF007). Waits for open writers of older tokens, and for whoever changes the coordinator, at most fencing.max_wait (55P03 names them). Presents nothing. Not in a REPEATABLE READ or SERIALIZABLE block (25001). For who may write a table that the lease guards, and for members of fencing.epoch_authority';
 
 CREATE FUNCTION fencing.purge_fences(coordinator text, idle_for interval)
     RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'fencing_purge_fences';
 COMMENT ON FUNCTION fencing.purge_fences(text, interval) IS
-    'Forgets the fences of a coordinator that have not been used for idle_for (use is recorded once an hour, so it may take an hour longer), but for those that are held. A floor stands for them: no token below the highest of them is taken for a lease of its namespace that has no fence. How many. For superusers and members of fencing.epoch_authority';
+    'Forgets the fences of a coordinator that have not been used for idle_for (use is recorded once an hour, so it may take an hour longer), but for those that are held. Waits for whoever changes the coordinator or purges it as well, at most fencing.max_wait (55P03 names them). A floor stands for them: no token below the highest of them is taken for a lease of its namespace that has no fence. How many. For superusers and members of fencing.epoch_authority';
 
 CREATE FUNCTION fencing.coordinators(
     OUT name text, OUT kind text, OUT identity text, OUT state text, OUT epoch bigint, OUT epoch_identity uuid,

@@ -186,8 +186,7 @@ fn settled(mut row: Installation) -> Result<Option<Installation>, Error> {
 
 /// Passes the gate within bounds, or 55P03.
 fn enter_gate() -> Result<(), Error> {
-    let under_way =
-        || Error::new(Code::LockNotAvailable, "an epoch transition is under way").hint("Repeat the call.");
+    let under_way = || Error::new(Code::LockNotAvailable, "an epoch transition is under way").hint("Repeat the call.");
     gate::take(&Tag::gate(), Mode::Reference, under_way)?;
     extension::catch_up();
     Ok(())

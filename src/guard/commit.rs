@@ -45,8 +45,8 @@ pub fn before_prepare() -> Result<(), Error> {
     let (acquired, held) = transaction::with(|t| (t.fences.any_acquired(), t.fences.any_held() || t.remote.any_held()));
     if transaction::with(|t| t.epoch_step) {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that changes an epoch")
-            .detail("Prepared, it would keep every writer and every acquire out until it is committed or rolled back.")
-            .hint("Run each step of an epoch transition by itself, in autocommit mode."));
+            .detail("Prepared, it would keep others out until it is committed or rolled back.")
+            .hint("Run what changes an epoch by itself, in autocommit mode: a step of its transition, a change of a coordinator, the first create_namespace."));
     }
     if acquired {
         return Err(Error::new(Code::FeatureNotSupported, "cannot PREPARE a transaction that has acquired a lease")

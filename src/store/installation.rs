@@ -2,12 +2,12 @@
 //! done for each. Whatever changes it announces a change of epoch.
 
 use super::epoch;
+use crate::pg::catalog;
 use crate::pg::extension::{self, oids};
 use crate::pg::lock::{self, Tag};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
-use crate::pg::catalog;
 use fencing_core::Error;
 use fencing_core::epoch::Blocked;
 use pgrx::pg_sys::Oid;
