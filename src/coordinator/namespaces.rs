@@ -58,7 +58,9 @@ fn serialize(name: &str) -> Result<(), Error> {
         Error::new(Code::LockNotAvailable, format!("namespace \"{name}\" is being changed")).hint(
             "An open transaction creates, alters or drops it, or grants or revokes privileges on it. Repeat the call once that has ended, or end it: pg_terminate_backend, ROLLBACK PREPARED.",
         )
-    })
+    })?;
+    extension::catch_up();
+    Ok(())
 }
 
 /// The namespace, for its administrator, whom nobody else interferes with until this transaction ends.
