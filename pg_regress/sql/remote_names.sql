@@ -16,8 +16,17 @@ CREATE TABLE line (id int, fence bigint);
 SELECT try($$SELECT fencing.protect('there', 'jobs', 'a', fence => 'destination', coordinator => 'etcd')$$);
 SELECT try($$SELECT fencing.protect('elsewhere', 'jobs', 'a', fence => 'destination', coordinator => 'zk')$$);
 SELECT try($$SELECT fencing.protect('line', 'jobs', 'a', present_column => 'fence', fence => 'destination', coordinator => 'zk')$$);
-CREATE FUNCTION writable() RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(t || ' ' || left(try(format('INSERT INTO %I VALUES (1)', t)), 5), ', ' ORDER BY t) FROM unnest(ARRAY['here', 'there', 'elsewhere']) AS t
+-- One after the other: who comes first takes a name.
+CREATE FUNCTION writable() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    t text;
+    said text[];
+BEGIN
+    FOREACH t IN ARRAY ARRAY['here', 'there', 'elsewhere'] LOOP
+        said := said || concat(t, ' ', left(try(format('INSERT INTO %I VALUES (1)', t)), 5));
+    END LOOP;
+    RETURN (SELECT string_agg(s, ', ' ORDER BY s) FROM unnest(said) AS s);
+END
 $$;
 
 -- The namespace need not exist here, nor look like one.
