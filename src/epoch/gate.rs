@@ -44,6 +44,10 @@ pub fn begin_step() {
 /// Takes a lock until the transaction ends, within bounds, or the error with the names of those in the way.
 /// A healthy writer is never the one to pay for a deadlock.
 pub fn take(lock: &Tag, mode: Mode, busy: impl FnOnce() -> Error) -> Result<(), Error> {
+    // The common case costs no savepoint.
+    if lock.try_lock(mode) {
+        return Ok(());
+    }
     let _client = ClientWatch::begin();
     let _deadlock = (!mutant::without("deadlock_watch")).then(DeadlockWatch::begin);
     match lock_until(lock, mode, patience()) {

@@ -55,11 +55,7 @@ fn locked<T>(mode: Mode, body: impl FnOnce(i64) -> T) -> Result<T, Error> {
 /// Holds the sequence as drawing from it does, until the transaction ends; 55P03 where somebody is altering
 /// it for longer than is waited for.
 pub fn hold_sequence() -> Result<(), Error> {
-    let sequence = Tag::relation(extension::oids().term_seq);
-    // The common case costs no savepoint.
-    if !sequence.try_lock(Mode::Intent) {
-        gate::take(&sequence, Mode::Intent, being_altered)?;
-    }
+    gate::take(&Tag::relation(extension::oids().term_seq), Mode::Intent, being_altered)?;
     // Whoever has altered it has put it into another file.
     if !mutant::without("sequence_moved") {
         extension::catch_up();

@@ -213,14 +213,6 @@ fn look_up() -> Oids {
     }
 }
 
-/// The table of leases, where the extension is there.
-pub fn lease_if_any() -> Option<Oid> {
-    // SAFETY: catalog look-ups inside a transaction; a missing schema has no relations.
-    let lease =
-        unsafe { pg_sys::get_relname_relid(c"lease".as_ptr(), pg_sys::get_namespace_oid(c"fencing".as_ptr(), true)) };
-    (lease != Oid::INVALID).then_some(lease)
-}
-
 /// Whether the extension's tables are there and can be written without waiting for anybody: they are
 /// locked then until the transaction ends. Raises nothing where they are not.
 pub fn lock_for_exit() -> bool {

@@ -17,7 +17,7 @@
 //! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
 //! that was committed before.
 
-use super::{extension, raw};
+use super::{catalog, extension, raw};
 use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid, TransactionId};
 
 /// Kinds of lock: `field4` of the tag, far from the user's advisory locks (1, 2) and from those of
@@ -336,7 +336,8 @@ pub fn leave_leases() {
 
 /// Whether this transaction has written a lease's row: nobody takes that lease over while it is open.
 pub fn writes_leases() -> bool {
-    extension::lease_if_any().is_some_and(|lease| Tag::relation(lease).held_by_me(Mode::Intent))
+    // Where the extension is there at all.
+    catalog::relation("fencing", "lease").is_some_and(|lease| Tag::relation(lease).held_by_me(Mode::Intent))
 }
 
 fn try_gate(mode: Mode) -> bool {

@@ -29,15 +29,11 @@ pub fn hold_coordinator(name: &str) -> Result<(), Error> {
 /// Keeps a coordinator's epoch as it is until this transaction ends, as a write does; but waits within bounds
 /// alone for whoever is changing it, or 55P03 with who that is.
 pub fn enter(name: &str) -> Result<(), Error> {
-    let coordinator = Tag::coordinator(name);
-    // The common case costs no savepoint.
-    if !coordinator.try_lock(Mode::Reference) {
-        gate::take(&coordinator, Mode::Reference, || {
-            Error::new(Code::LockNotAvailable, format!("coordinator \"{name}\" is being changed")).hint(
-                "An open transaction installs an epoch of it or drops it, or waits to. Repeat the call once it has ended, or end it: pg_terminate_backend.",
-            )
-        })?;
-    }
+    gate::take(&Tag::coordinator(name), Mode::Reference, || {
+        Error::new(Code::LockNotAvailable, format!("coordinator \"{name}\" is being changed")).hint(
+            "An open transaction installs an epoch of it or drops it, or waits to. Repeat the call once it has ended, or end it: pg_terminate_backend.",
+        )
+    })?;
     transaction::remote::enter(name);
     Ok(())
 }

@@ -158,9 +158,11 @@ pub fn any(name: &str) -> Option<Rc<Coordinator>> {
     let version = extension::configuration_version();
     let cached = CACHE.with_borrow(|(at, known)| known.get(name).filter(|_| *at == version).cloned());
     cached.or_else(|| {
+        // Before the look: recovery may end meanwhile.
+        let settled = !server::in_recovery();
         let found = find(&Table::open(oids().coordinator, Access::Read), name)?;
         let coordinator = Rc::new(from_row(&found));
-        if server::in_recovery() {
+        if !settled {
             return Some(coordinator);
         }
         CACHE.with_borrow_mut(|(at, known)| {
