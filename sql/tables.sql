@@ -158,7 +158,7 @@ COMMENT ON COLUMN fencing.term.ended_at IS 'When it ended';
 COMMENT ON COLUMN fencing.term.end_reason IS 'expired, released, revoked, deleted, session_lost or epoch_closed';
 COMMENT ON COLUMN fencing.term.ended_by IS 'Role that ended it, or announced that it would be revoked; null for expiry and where its epoch ended';
 COMMENT ON COLUMN fencing.term.end_observed_at IS 'When the coordinator saw that it had ended';
-COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the next term of the lease';
+COMMENT ON COLUMN fencing.term.superseded_by IS 'Token of the term that took over from one that nobody had ended; null for any other';
 
 CREATE TABLE fencing.request (
     request_id  uuid NOT NULL,

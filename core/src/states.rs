@@ -353,7 +353,7 @@ pub const STATES: &[State] = &[
         meaning: "Its holder gave the term back.",
         rows: &over(
             "released",
-            makes(Acquire, "granted", "released", "held", &["term", "term.superseded_by"]),
+            makes(Acquire, "granted", "released", "held", &["term"]),
             "free",
             notes(DropLease, "deleted", &["event lease_dropped"]),
         ),
@@ -364,7 +364,7 @@ pub const STATES: &[State] = &[
         meaning: "As released, in an ephemeral namespace: the lease's row has gone with the release.",
         rows: &over(
             "released",
-            makes(Acquire, "granted", "released", "held", &["term", "term.superseded_by"]),
+            makes(Acquire, "granted", "released", "held", &["term"]),
             "free",
             says(DropLease, "unknown"),
         ),
@@ -417,7 +417,7 @@ pub const STATES: &[State] = &[
         meaning: "An administrator took the term away.",
         rows: &over(
             "revoked",
-            makes(Acquire, "granted", "revoked", "held", &["term", "term.superseded_by"]),
+            makes(Acquire, "granted", "revoked", "held", &["term"]),
             "free",
             notes(DropLease, "deleted", &["event lease_dropped"]),
         ),
@@ -428,7 +428,7 @@ pub const STATES: &[State] = &[
         meaning: "The backend that the term was bound to is gone, before the term ran out.",
         rows: &over(
             "session_lost",
-            makes(Acquire, "granted", "session_lost", "held", &["term", "term.superseded_by"]),
+            makes(Acquire, "granted", "session_lost", "held", &["term"]),
             "free",
             notes(DropLease, "deleted", &["event lease_dropped"]),
         ),
@@ -456,7 +456,7 @@ pub const STATES: &[State] = &[
         meaning: "The lease was dropped while the term was held.",
         rows: &over(
             "deleted",
-            makes(Acquire, "granted", "deleted", "held", &["term", "term.superseded_by"]),
+            makes(Acquire, "granted", "deleted", "held", &["term"]),
             "free",
             says(DropLease, "unknown"),
         ),

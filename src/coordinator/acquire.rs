@@ -13,12 +13,13 @@ use crate::pg::session::Session;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, extension, mutant, role, text, xact};
-use crate::store::lease::{Grant, Lease};
+use crate::store::lease::{Grant, Lease, Leases};
 use crate::store::namespace::{self, Namespace, Privilege};
-use crate::store::{LeaseId, epoch, fence, lease, request, term};
+use crate::store::term::Terms;
+use crate::store::{LeaseId, epoch, fence, request, term};
 use crate::transaction::{self, fences};
 use fencing_core::epoch::Coordinator;
-use fencing_core::lease::{Grantability, Standing, grantability, standing};
+use fencing_core::lease::{EndReason, Grantability, Standing, grantability, standing};
 use fencing_core::name::Interval;
 use fencing_core::time::{Instant, SECOND, Span, trust_for};
 use fencing_core::{Code, Error, Token, name};
@@ -222,7 +223,7 @@ fn require_alone() -> Result<(), Error> {
 
 fn attempt(request: &Request) -> Result<Attempt, Error> {
     // A look without locks: whoever can't win leaves no trace.
-    if let Err(outcome) = look(request) {
+    if let Err(outcome) = look(request, &Leases::to_read()) {
         return Ok(outcome);
     }
     // Whoever waits came before whoever doesn't.
@@ -270,13 +271,13 @@ fn blocked(pids: Vec<i32>, writing: bool) -> Attempt {
 }
 
 /// The lease as it is now, if it can be granted; the outcome otherwise.
-fn look(request: &Request) -> Result<Grantable, Attempt> {
+fn look(request: &Request, leases: &Leases) -> Result<Grantable, Attempt> {
     let Some(Coordinator::Open(open)) = epoch::coordinator() else { return Err(Attempt::Closed) };
-    let mut current = lease::read(&request.lease);
+    let mut current = leases.read(&request.lease);
     let answered = request.request_id.and_then(|id| request::read(id, request.role, &request.lease));
     if answered.is_some() && !mutant::without("reread_request") {
         // The same request in another session may have been granted between the two reads.
-        current = lease::read(&request.lease);
+        current = leases.read(&request.lease);
     }
     let now = clock::of_lease(current.as_ref().map(|l| &l.record));
     if let Some(token) = answered {
@@ -294,7 +295,7 @@ fn look(request: &Request) -> Result<Grantable, Attempt> {
 impl Holder {
     fn of(lease: Lease) -> Holder {
         let record = &lease.record;
-        Holder { acquired_at: record.acquired_at, expires_at: record.expires_at, label: lease.holder }
+        Holder { acquired_at: record.acquired_at, expires_at: record.expires_at, label: lease.holder() }
     }
 }
 
@@ -308,7 +309,7 @@ fn repeated(token: Token, open: i64, current: Option<&Lease>, now: Instant) -> A
             token,
             acquired_at: lease.record.acquired_at,
             expires_at: lease.record.expires_at,
-            holder: lease.holder.clone(),
+            holder: lease.holder(),
             length: lease.record.expires_at - lease.record.renewed_at,
         }),
         None => Attempt::Over,
@@ -339,7 +340,8 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     if extension::configuration_version() != request.version {
         namespace::require_privilege(&request.namespace, &[Privilege::Hold])?;
     }
-    let Grantable { open, current, now } = match look(request) {
+    let leases = Leases::to_write();
+    let Grantable { open, current, now } = match look(request, &leases) {
         Ok(found) => found,
         Err(outcome) => return Ok(outcome),
     };
@@ -349,7 +351,8 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         return Ok(blocked(writers, false));
     }
     // What may have been issued before is not issued again.
-    let Some((token, lsn)) = issue::draw(open)? else { return Ok(Attempt::Closed) };
+    let terms = Terms::to_write();
+    let Some((token, lsn)) = issue::draw(open, &terms)? else { return Ok(Attempt::Closed) };
     let record = current.as_ref().map(|lease| lease.record.token);
     let fence = fence::Locked::read(&request.lease);
     if record.max(fence.token()) >= Some(token) && !mutant::without("fence_ahead") {
@@ -367,7 +370,7 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
         expires_at,
         session: request.bind_session.then(Session::mine),
     };
-    match lease::grant(&request.lease, current.as_ref(), &grant) {
+    match leases.grant(&request.lease, current.as_ref(), &grant) {
         Written::Done => {}
         Written::Busy | Written::Changed => return Ok(Attempt::Again),
     }
@@ -375,11 +378,11 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     require_done(fence.advance(&request.lease, token, xid))?;
     match (&current, fence.token()) {
         (Some(previous), _) => close_previous(previous, token, now)?,
-        // Its row was removed; the term was closed then.
+        // Its row was removed.
         (None, Some(previous)) => supersede(previous, token)?,
         (None, None) => {}
     }
-    term::insert(&term::NewTerm {
+    terms.insert(&term::NewTerm {
         token,
         lease: &request.lease,
         holder: &request.holder,
@@ -409,20 +412,23 @@ fn grant(request: &Request) -> Result<Attempt, Error> {
     }))
 }
 
-/// Records what became of the previous term of the lease.
+/// Records what became of the previous term of the lease, unless somebody ended it: that is recorded.
 fn close_previous(previous: &Lease, next: Token, now: Instant) -> Result<(), Error> {
     let record = &previous.record;
+    if record.ended.is_some() {
+        return Ok(());
+    }
     let Some(term) = term::read(record.token) else { return Ok(()) };
     let of_epoch = || epoch::void_end(record, Some(next.epoch()), now);
     let end = of_epoch().or_else(|| record.end(now).map(|reason| (reason, record.end_time(now))));
-    let end = end.filter(|_| record.ended.is_none());
     let end = end.map(|(reason, at)| term::End { reason, by: None, at, observed_at: now });
     require_done(term::close(&term, record, end.as_ref(), Some(next)))
 }
 
-/// Records by which term one was superseded that is over.
+/// Records by which term one was superseded that had merely lapsed when its lease was removed.
 fn supersede(previous: Token, next: Token) -> Result<(), Error> {
-    term::read(previous).map_or(Ok(()), |term| require_done(term::supersede(&term, next)))
+    let lapsed = term::read(previous).filter(|term| term.record.ended == Some(EndReason::Expired));
+    lapsed.map_or(Ok(()), |term| require_done(term::supersede(&term, next)))
 }
 
 fn answer(request: &Request, outcome: Attempt) -> Answer<'static> {

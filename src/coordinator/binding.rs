@@ -8,7 +8,7 @@ use crate::pg::exit::{self, Recorded};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::{clock, memory, mutant};
-use crate::store::lease::{self, Lease};
+use crate::store::lease::{self, Lease, Leases};
 use crate::store::{LeaseId, epoch, term};
 use fencing_core::Token;
 use fencing_core::lease::EndReason;
@@ -73,7 +73,7 @@ fn record_loss(bound: &Bound) -> bool {
         return true;
     }
     let Some((lease, now)) = held(bound) else { return true };
-    if lease::end(&lease, EndReason::SessionLost, now) != Written::Done {
+    if Leases::to_write().end(&lease, EndReason::SessionLost, now) != Written::Done {
         return true;
     }
     let end = term::End { reason: EndReason::SessionLost, by: None, at: now, observed_at: now };

@@ -9,7 +9,7 @@ use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, role, xact};
 use crate::store::event::{self, Event};
-use crate::store::lease::{self, Lease};
+use crate::store::lease::{self, Lease, Leases};
 use crate::store::namespace::{self, Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
@@ -103,7 +103,7 @@ fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
 /// Removes a lease's row; whatever its term has not ended by ends it.
 pub fn remove(lease: &Lease, on_expiry: ExpiryRule, now: Instant) -> Result<Written, Error> {
     memory::transient(|| {
-        let written = lease::remove(lease);
+        let written = Leases::to_write().remove(lease);
         let term = term::read(lease.record.token).filter(|term| term.record.ended.is_none());
         if written == Written::Done
             && let Some(term) = term

@@ -32,7 +32,7 @@ pub fn inspect(args: &Args) -> Result<Answer<'static>, Error> {
     // A term that was given back or taken away is nobody's; one that merely lapsed still names its
     // last holder.
     let term = record.filter(|r| matches!(r.end(now), None | Some(EndReason::Expired)));
-    let holder = lease.as_ref().filter(|_| term.is_some()).map(|l| Value::Raw(text::datum_of(&l.holder)));
+    let holder = lease.as_ref().filter(|_| term.is_some()).map(|l| Value::Raw(text::datum_of(&l.holder())));
     Ok(Answer::Record(vec![
         Value::Raw(text::datum_of_str(&namespace.name)),
         Value::Raw(text::datum_of(&id.key)),

@@ -13,7 +13,7 @@ use crate::pg::value::Value;
 use crate::pg::wait::{Waited, lock_until, poll};
 use crate::pg::{clock, extension, role, xact};
 use crate::store::event::{self, Event};
-use crate::store::lease::{self, Lease};
+use crate::store::lease::{self, Lease, Leases};
 use crate::store::namespace::{Namespace, Privilege};
 use crate::store::{LeaseId, epoch, term};
 use crate::transaction;
@@ -143,7 +143,7 @@ pub fn take_away(
     now: Instant,
     reason: &str,
 ) -> Result<bool, Error> {
-    if lease::end(lease, EndReason::Revoked, now) != Written::Done {
+    if Leases::to_write().end(lease, EndReason::Revoked, now) != Written::Done {
         return Ok(false);
     }
     let end = term::End { reason: EndReason::Revoked, by: Some(role::outer_user()), at: now, observed_at: now };

@@ -11,7 +11,7 @@ use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, role, xact};
-use crate::store::lease::{self, Lease};
+use crate::store::lease::{Lease, Leases};
 use crate::store::namespace;
 use crate::store::term::{self, Term};
 use crate::store::{LeaseId, epoch};
@@ -34,8 +34,8 @@ pub struct Holding {
 }
 
 /// What has become of a term. A change that is not committed yet has not happened.
-fn look_up(term: Term) -> Holding {
-    let lease = lease::read(&term.lease);
+fn look_up(term: Term, leases: &Leases) -> Holding {
+    let lease = leases.read(&term.lease);
     holding(term, lease, epoch::open_number())
 }
 
@@ -67,7 +67,7 @@ fn require_own(term: &Term) -> Result<(), Error> {
 
 /// A term that is current, with its heartbeat locked against every other writer of it; otherwise what
 /// to answer.
-fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Error> {
+fn lock_current(value: i64) -> Result<Result<(Holding, Lease, Leases), &'static str>, Error> {
     let Some(term) = term_of(value) else {
         history::witness(&[value], None);
         return Ok(Err(Standing::Unknown.as_str()));
@@ -84,16 +84,17 @@ fn lock_current(value: i64) -> Result<Result<(Holding, Lease), &'static str>, Er
     Ok(found)
 }
 
-fn lock_heartbeat(term: Term) -> Result<(Holding, Lease), &'static str> {
+fn lock_heartbeat(term: Term) -> Result<(Holding, Lease, Leases), &'static str> {
+    let leases = Leases::locked();
     let heartbeat = Tag::heartbeat(term.lease.hash);
     if !heartbeat.try_lock(Mode::Exclusive) {
         // Somebody may be taking over a term that is over anyway.
-        let standing = look_up(term).standing;
+        let standing = look_up(term, &leases).standing;
         return Err(if standing == Standing::Current { INDETERMINATE } else { standing.as_str() });
     }
-    let mut holding = look_up(term);
+    let mut holding = look_up(term, &leases);
     match holding.lease.take().filter(|_| holding.standing == Standing::Current) {
-        Some(lease) => Ok((holding, lease)),
+        Some(lease) => Ok((holding, lease, leases)),
         None => {
             heartbeat.unlock(Mode::Exclusive);
             Err(holding.standing.as_str())
@@ -130,12 +131,12 @@ pub fn renew(args: &Args) -> Result<Answer<'static>, Error> {
     let over = |status: &'static str| {
         Ok(Answer::Record(vec![Value::Text(status.as_bytes()), Value::Null, Value::Null, Value::Null]))
     };
-    let (holding, lease) = match lock_current(value)? {
+    let (holding, lease, leases) = match lock_current(value)? {
         Ok(found) => found,
         Err(status) => return over(status),
     };
     let expires_at = renewed_until(&lease, &holding.term.lease, asked, holding.now)?;
-    match lease::renew(&lease, holding.now, expires_at) {
+    match leases.renew(&lease, holding.now, expires_at) {
         Written::Done => Ok(Answer::Record(vec![
             Value::Text(b"renewed"),
             Value::Time(expires_at),
@@ -157,14 +158,14 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
     xact::require_writable(c"fencing.release()");
     let value = token(args)?;
     let status = |s: &'static str| Ok(Answer::One(Value::Text(s.as_bytes())));
-    let (holding, lease) = match lock_current(value)? {
+    let (holding, lease, leases) = match lock_current(value)? {
         Ok(found) => found,
         Err(answer) => return status(answer),
     };
     let namespace = namespace::by_id(holding.term.lease.namespace);
     let written = match &namespace {
-        Some(namespace) if namespace.ephemeral => lease::remove(&lease),
-        _ => lease::end(&lease, EndReason::Released, holding.now),
+        Some(namespace) if namespace.ephemeral => leases.remove(&lease),
+        _ => leases.end(&lease, EndReason::Released, holding.now),
     };
     if written != Written::Done {
         return status(undecided(&holding));
@@ -182,6 +183,6 @@ pub fn release(args: &Args) -> Result<Answer<'static>, Error> {
 
 /// `check_token(token)`: advisory; only a guard or `assert_current` decides.
 pub fn check_token(args: &Args) -> Result<Answer<'static>, Error> {
-    let standing = term_of(token(args)?).map_or(Standing::Unknown, |term| look_up(term).standing);
+    let standing = term_of(token(args)?).map_or(Standing::Unknown, |term| look_up(term, &Leases::to_read()).standing);
     Ok(Answer::One(Value::Text(standing.as_str().as_bytes())))
 }

@@ -4,7 +4,8 @@ use super::{gate, unclean};
 use crate::pg::lock::{Mode, Tag};
 use crate::pg::snapshot::Latest;
 use crate::pg::{extension, mutant, sequence, server};
-use crate::store::{epoch, term};
+use crate::store::epoch;
+use crate::store::term::Terms;
 use crate::transaction;
 use fencing_core::epoch::{first_seq, stride};
 use fencing_core::time::Instant;
@@ -13,7 +14,7 @@ use fencing_core::{Code, Error, Token};
 
 /// Draws the next token of the open epoch, with the LSN up to which WAL must be flushed before anyone
 /// outside may learn of it. `None` where history was lost: the sequence stands below what was granted.
-pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
+pub fn draw(open: i64, terms: &Terms) -> Result<Option<(Token, u64)>, Error> {
     if transaction::with(|t| t.sequence_restarted) && !mutant::without("sequence_restarted") {
         return Err(Error::new(
             Code::ActiveTransaction,
@@ -23,12 +24,18 @@ pub fn draw(open: i64) -> Result<Option<(Token, u64)>, Error> {
         .hint("Commit the new epoch first."));
     }
     unclean::settle(open)?;
-    // What is drawn after this may be committed before the look at the terms, which doesn't see it.
-    let before = Latest::take();
-    let drawn = locked(Mode::Shared, |last| {
-        if is_behind(open, epoch::floor(open, &before), last, &before) {
-            return Ok(None);
-        }
+    let drawn = locked(Mode::Intent, |last| {
+        // Somebody else may have drawn since, and may have committed.
+        let last = if may_be_behind(open, last, terms) {
+            let before = Latest::take();
+            let last = last_drawn();
+            if is_behind(open, epoch::floor(open), last, terms, &before) {
+                return Ok(None);
+            }
+            last
+        } else {
+            last
+        };
         let (seq, lsn) = sequence::draw(extension::oids().term_seq).ok_or_else(exhausted)?;
         // Somebody may have moved it back just now, or has given it a cache.
         Ok(Some((seq, lsn)).filter(|_| seq > last || mutant::without("drawn_behind")))
@@ -97,10 +104,15 @@ fn exhausted() -> Error {
     error.hint(format!("Its end was altered. ALTER SEQUENCE fencing.term_seq MAXVALUE {MAX_SEQ} puts that right."))
 }
 
+/// Whether it is worth a closer look if [`is_behind`]. Without a snapshot, as it usually is not.
+fn may_be_behind(open: i64, last: i64, terms: &Terms) -> bool {
+    epoch::floor(open) > last || terms.may_be_above(open << SEQ_BITS | last)
+}
+
 /// Whether a term was committed, or a number passed over, that is above the sequence's last number, as that
 /// was after the snapshot and the floor.
-pub fn is_behind(open: i64, floor: i64, last: i64, before: &Latest) -> bool {
-    !mutant::without("sequence_behind") && (floor > last || term::any_above(open << SEQ_BITS | last, before))
+pub fn is_behind(open: i64, floor: i64, last: i64, terms: &Terms, before: &Latest) -> bool {
+    !mutant::without("sequence_behind") && (floor > last || terms.any_above(open << SEQ_BITS | last, before))
 }
 
 /// Does something with the sequence, whose last number it is given, while nobody draws.

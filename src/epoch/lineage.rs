@@ -8,6 +8,7 @@ use crate::pg::value::Value;
 use crate::pg::{extension, sequence, server, text, xact};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch::{self, Recorded};
+use crate::store::term::Terms;
 use fencing_core::Error;
 use fencing_core::epoch::State as EpochState;
 use fencing_core::json;
@@ -61,7 +62,7 @@ fn is_behind(recorded: &Recorded, last: i64, terms: &Latest) -> Result<bool, Err
     let floor = recorded.floor();
     // What was passed over meanwhile moved the sequence before it left its mark.
     let last = if floor > last { issue::last_so_far()? } else { last };
-    Ok(issue::is_behind(recorded.epoch, floor, last, terms))
+    Ok(issue::is_behind(recorded.epoch, floor, last, &Terms::to_write(), terms))
 }
 
 /// Parts of a lineage as JSON.

@@ -6,6 +6,7 @@ use crate::pg::snapshot::Latest;
 use crate::pg::{mutant, server};
 use crate::store::clean_start::{self, State};
 use crate::store::epoch;
+use crate::store::term::Terms;
 use fencing_core::Error;
 use fencing_core::epoch::after_unclean_start;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
@@ -63,7 +64,7 @@ pub fn settle(open: i64) -> Result<(), Error> {
     issue::exclusively(|last| {
         // Somebody else may have been faster. What has lost more than a crash loses is not mended so.
         let now = Latest::take();
-        let behind = || issue::is_behind(open, epoch::floor(open, &now), last, &now);
+        let behind = || issue::is_behind(open, epoch::floor(open), last, &Terms::to_write(), &now);
         if clean_start::state_now() == State::Unclean && !behind() {
             issue::pass_over(open, after_unclean_start(last, u64::from_ne_bytes(server::random())));
             clean_start::note_at_once();

@@ -5,7 +5,6 @@ use super::report;
 use fencing_core::lease::Record;
 use fencing_core::time::{Instant, MINUTE, SECOND, Span, coordinator_time};
 use fencing_core::{Code, Error};
-use pgrx::pg_sys;
 use std::cell::Cell;
 
 /// The coordinator's time, read now.
@@ -22,7 +21,7 @@ pub fn server() -> Instant {
 /// When the client's statement reached the server.
 pub fn statement_start() -> Instant {
     // SAFETY: reads a static of this backend.
-    let start = unsafe { pg_sys::GetCurrentStatementStartTimestamp() };
+    let start = unsafe { super::raw::GetCurrentStatementStartTimestamp() };
     start + offset()
 }
 

@@ -7,8 +7,8 @@
 
 use super::report::Raise;
 use super::text;
-use super::value::Value;
-use super::{extension, memory};
+use super::value::{Value, datums};
+use super::{extension, memory, raw};
 use fencing_core::name::Interval;
 use fencing_core::{Code, Error};
 use pgrx::PgMemoryContexts;
@@ -420,16 +420,20 @@ impl Answer<'_> {
                 let owner = extension::oids().owner;
                 Outcome::Execute(Script { before, sql: text::to_server_cstr(&sql), after, owner })
             }
-            Answer::One(value) => match value.datum() {
+            // SAFETY: the closure has no destructor.
+            Answer::One(value) => match unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| value.datum()) } {
                 (_, true) => Outcome::Null,
                 (datum, false) => Outcome::Value(datum),
             },
-            // SAFETY: the caller's promise; the descriptor is checked to have as many columns.
+            // SAFETY: the caller's promise; the descriptor is checked to have as many columns, and the closure
+            // has no destructor.
             Answer::Record(row) => unsafe {
                 let descriptor = columns_of(fcinfo, row.len());
-                let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.into_iter().map(Value::datum).unzip();
-                let tuple = pg_sys::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-                Outcome::Value(pg_sys::HeapTupleHeaderGetDatum((*tuple).t_data))
+                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    let (mut values, mut nulls) = datums(&row);
+                    let tuple = raw::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+                    Outcome::Value(raw::HeapTupleHeaderGetDatum((*tuple).t_data))
+                })
             },
             // SAFETY: as above; a caller that takes no set is an error of PostgreSQL's.
             Answer::Set(rows) => unsafe {
@@ -438,13 +442,15 @@ impl Answer<'_> {
                 let descriptor = (*result).setDesc;
                 let put = |row: &Vec<Value>| {
                     require_columns(descriptor, row.len());
-                    let (mut values, mut nulls): (Vec<_>, Vec<_>) = row.iter().map(|value| value.datum()).unzip();
-                    pg_sys::tuplestore_putvalues(
-                        (*result).setResult,
-                        descriptor,
-                        values.as_mut_ptr(),
-                        nulls.as_mut_ptr(),
-                    );
+                    pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                        let (mut values, mut nulls) = datums(row);
+                        raw::tuplestore_putvalues(
+                            (*result).setResult,
+                            descriptor,
+                            values.as_mut_ptr(),
+                            nulls.as_mut_ptr(),
+                        );
+                    });
                 };
                 // The store has copies; what they were made from goes a thousand rows at a time.
                 for some in rows.chunks(1000) {

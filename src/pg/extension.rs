@@ -2,6 +2,7 @@
 //! of date.
 
 use super::backend::{Backend, BackendCell};
+use super::lock::{Mode, Tag};
 use fencing_core::hash::PROTOCOL;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
@@ -268,7 +269,7 @@ fn may_execute(role: Oid, function: Oid) -> bool {
 
 /// Keeps others from granting on the extension's functions until this transaction ends.
 pub fn serialize_grants() {
-    drop(super::table::Table::open(oids().protocol, super::table::Access::Serialize));
+    Tag::grants().lock(Mode::Exclusive);
 }
 
 /// Two libraries that lock or store differently must not meet in one database (they can after a

@@ -6,16 +6,18 @@
 //! | fence     | writers of one lease                | the `acquire` that advances it |
 //! | heartbeat | nobody                              | whoever writes the lease's row: renew, release, acquire |
 //! | namespace | writers with too many fences        | every `acquire` (as an intent), its drop |
-//! | issue     | whoever draws a number, while it does | whoever moves the sequence on |
+//! | issue     | whoever draws a number, while it does (as an intent) | whoever moves the sequence on |
 //! | remote fence | writers under one token of a lease of a coordinator elsewhere | the write or `seal` that advances it |
 //! | coordinator | every writer under its tokens (as a reference) | its registration, `install_epoch`, its drop |
 //! | floors    | nobody                              | whoever purges a coordinator's fences |
 //! | administration | nobody                         | whoever creates, changes or drops a namespace, or opens the first epoch |
+//! | grants    | nobody                              | whoever grants on the extension's functions for a statement |
 //! | turn      | nobody                              | the head of the lease's queue; the others wait for it in the order of their arrival |
 //!
 //! The gate is the relation lock of `fencing.lease`, which whoever passes it reads next: it costs a
 //! writer one slot of its own fast path, and granting it makes the backend see every change of epoch
-//! that was committed before.
+//! that was committed before. The issue lock is that of `fencing.protocol`, which nobody else takes, for
+//! the fast path as well.
 
 use super::{catalog, extension, raw};
 use pgrx::pg_sys::{self, LOCKMODE, LOCKTAG, Oid, TransactionId};
@@ -28,7 +30,7 @@ enum Kind {
     Namespace = 19502,
     Heartbeat = 19503,
     Turn = 19504,
-    Issue = 19505,
+    Grants = 19505,
     RemoteFence = 19506,
     Coordinator = 19507,
     Floors = 19508,
@@ -118,7 +120,12 @@ impl Tag {
     /// The lock of the sequence that numbers terms. Held for a moment, and never while anybody is waited
     /// for, unless it is for the sequence itself.
     pub fn issue() -> Tag {
-        Tag::new(Kind::Issue, 0)
+        Tag::relation(extension::oids().protocol)
+    }
+
+    /// The right to grant on the extension's functions.
+    pub fn grants() -> Tag {
+        Tag::new(Kind::Grants, 0)
     }
 
     /// The fence of a lease of a coordinator elsewhere.
@@ -193,7 +200,7 @@ impl Tag {
     /// Gives back one `lock` or `try_lock` before the transaction ends.
     pub fn unlock(&self, mode: Mode) {
         // SAFETY: as `lock`; the caller holds it.
-        owned_by_transaction(|| unsafe { pg_sys::LockRelease(&self.0, mode.lockmode(), false) });
+        owned_by_transaction(|| unsafe { raw::LockRelease(&self.0, mode.lockmode(), false) });
     }
 
     /// Whether this backend holds it in that mode.
@@ -210,7 +217,7 @@ impl Tag {
     /// How many hold it or wait for it.
     pub fn requests(&self) -> i32 {
         // SAFETY: a look-up in shared memory; a well-formed tag.
-        unsafe { pg_sys::LockWaiterCount(&self.0) }
+        unsafe { raw::LockWaiterCount(&self.0) }
     }
 
     /// Who, other than this backend, stands in the way of `mode`: process ids, 0 for a prepared

@@ -11,11 +11,12 @@ pub use pgrx::pg_sys::RelFileLocator as RelFile;
 pub use pgrx::pg_sys::RelFileNode as RelFile;
 use pgrx::pg_sys::{
     Buffer, BulkInsertState, CommandId, Datum, ForkNumber, FullTransactionId, FunctionCallInfo, GenericXLogState,
-    HeapTuple, IndexInfo, IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List, LockAcquireResult,
-    LockTupleMode, MemoryContext, MemoryContextCallback, Oid, Page, Relation, ScanDirection, ScanKey, Snapshot,
-    TM_FailureData, TM_Result, TimestampTz, TransactionId, TupleDesc, XLogRecPtr,
+    HeapTuple, HeapTupleHeader, IndexInfo, IndexScanDesc, IndexUniqueCheck, ItemPointer, LOCKMODE, LOCKTAG, List,
+    LockAcquireResult, LockTupleMode, MemoryContext, MemoryContextCallback, Oid, Page, Relation, ScanDirection,
+    ScanKey, Snapshot, TM_FailureData, TM_Result, TimestampTz, TransactionId, TupleDesc, Tuplestorestate, XLogRecPtr,
+    varlena,
 };
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 unsafe extern "C-unwind" {
     // These can't raise.
@@ -25,6 +26,9 @@ unsafe extern "C-unwind" {
     pub fn GetCurrentTransactionNestLevel() -> i32;
     pub fn GetCurrentCommandId(used: bool) -> CommandId;
     pub fn GetCurrentTimestamp() -> TimestampTz;
+    pub fn GetCurrentStatementStartTimestamp() -> TimestampTz;
+    pub fn IsTransactionBlock() -> bool;
+    pub fn ForceSyncCommit();
     pub fn GetTopFullTransactionIdIfAny() -> FullTransactionId;
     pub fn TransactionIdIsCurrentTransactionId(xid: TransactionId) -> bool;
     pub fn TransactionIdIsInProgress(xid: TransactionId) -> bool;
@@ -34,6 +38,10 @@ unsafe extern "C-unwind" {
     pub fn IsLogicalWorker() -> bool;
     pub fn pg_trigger_depth(fcinfo: FunctionCallInfo) -> Datum;
     pub fn nocachegetattr(tuple: HeapTuple, column: i32, descriptor: TupleDesc) -> Datum;
+    pub fn UnregisterSnapshot(snapshot: Snapshot);
+    pub fn table_close(relation: Relation, mode: LOCKMODE);
+    pub fn LockRelease(tag: *const LOCKTAG, mode: LOCKMODE, session: bool) -> bool;
+    pub fn LockWaiterCount(tag: *const LOCKTAG) -> i32;
     pub fn MemoryContextRegisterResetCallback(context: MemoryContext, callback: *mut MemoryContextCallback);
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE) -> bool;
@@ -44,7 +52,15 @@ unsafe extern "C-unwind" {
     pub fn LockAcquire(tag: *const LOCKTAG, mode: LOCKMODE, session: bool, dont_wait: bool) -> LockAcquireResult::Type;
     pub fn AcceptInvalidationMessages();
     pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
-    pub fn table_close(relation: Relation, mode: LOCKMODE);
+    pub fn GetLatestSnapshot() -> Snapshot;
+    pub fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
+    pub fn CommandCounterIncrement();
+    pub fn PreventCommandIfReadOnly(command: *const c_char);
+    pub fn PreventCommandDuringRecovery(command: *const c_char);
+    pub fn palloc(size: usize) -> *mut c_void;
+    pub fn cstring_to_text_with_len(bytes: *const c_char, length: i32) -> *mut varlena;
+    pub fn tuplestore_putvalues(store: *mut Tuplestorestate, columns: TupleDesc, values: *mut Datum, nulls: *mut bool);
+    pub fn HeapTupleHeaderGetDatum(tuple: HeapTupleHeader) -> Datum;
     pub fn ReadBuffer(relation: Relation, block: u32) -> Buffer;
     pub fn ReadRecentBuffer(file: RelFile, fork: ForkNumber::Type, block: u32, recent: Buffer) -> bool;
     pub fn LockBuffer(buffer: Buffer, mode: i32);

@@ -4,8 +4,8 @@
 use super::glance::{Place, file_of};
 use super::lock::Tag;
 use super::snapshot::Latest;
-use super::table::{EMPTY, Read, Row, Table};
-use super::value::{Key, scan_keys};
+use super::table::{Read, Row, Table};
+use super::value::{EMPTY, Key, scan_keys};
 use super::{memory, raw};
 use pgrx::pg_sys::{self, Buffer, OffsetNumber, Oid};
 use std::ops::ControlFlow;

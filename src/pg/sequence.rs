@@ -24,15 +24,19 @@ unsafe extern "C-unwind" {
 /// `None` where the sequence is exhausted; the caller must then raise an error of its own, since
 /// PostgreSQL's was caught in the middle.
 pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
-    let value = pgrx::PgTryBuilder::new(|| {
-        // SAFETY: the closure calls straight into PostgreSQL and holds no destructor.
-        Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| nextval_internal(sequence, false)) })
+    pgrx::PgTryBuilder::new(|| {
+        // SAFETY: the closure calls straight into PostgreSQL and holds no destructor. Drawing has locked the
+        // sequence until the transaction ends.
+        let draw = || unsafe {
+            let value = nextval_internal(sequence, false);
+            let (_, lsn) = state(sequence);
+            (value, lsn)
+        };
+        // SAFETY: as the closure says.
+        Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(draw) })
     })
     .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
-    .execute()?;
-    // Drawing has locked it until the transaction ends.
-    let (_, lsn) = look(sequence);
-    Some((value, lsn))
+    .execute()
 }
 
 /// Whether nothing has ever been drawn and nobody has moved it.
@@ -116,9 +120,18 @@ pub fn restart_at(sequence: Oid, value: i64) {
 
 /// The last value with whether it was drawn, and the LSN of the sequence's page.
 fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+    // SAFETY: the closure has no destructor.
+    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| state(sequence)) }
+}
+
+/// The same.
+///
+/// # Safety
+/// Inside a guard, without destructors.
+unsafe fn state(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
     // SAFETY: a sequence, locked, has one page with one tuple, which nobody removes; it is read under
     // the buffer's share lock.
-    let look = || unsafe {
+    unsafe {
         let rel = raw::table_open(sequence, pg_sys::NoLock as i32);
         let buffer = raw::ReadBuffer(rel, 0);
         raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
@@ -132,7 +145,5 @@ fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
         raw::ReleaseBuffer(buffer);
         raw::table_close(rel, pg_sys::NoLock as i32);
         (state, lsn)
-    };
-    // SAFETY: as the closure says; it has no destructor.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }
+    }
 }

@@ -1,5 +1,6 @@
 //! Snapshots: what a read may see.
 
+use super::raw;
 use pgrx::pg_sys::{self, CommandId};
 
 /// A registered snapshot of this very moment, also under REPEATABLE READ and SERIALIZABLE.
@@ -12,7 +13,7 @@ impl Latest {
     /// Takes it. Take it after the lock that keeps what is to be read in place.
     pub fn take() -> Latest {
         // SAFETY: inside a transaction; registered until dropped.
-        Latest(unsafe { pg_sys::RegisterSnapshot(pg_sys::GetLatestSnapshot()) })
+        Latest(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::RegisterSnapshot(raw::GetLatestSnapshot())) })
     }
 
     pub(super) fn raw(&self) -> pg_sys::Snapshot {
@@ -25,7 +26,7 @@ impl Drop for Latest {
         // While an error unwinds, the transaction's abort releases it.
         if !std::thread::panicking() {
             // SAFETY: registered by `take`, once.
-            unsafe { pg_sys::UnregisterSnapshot(self.0) };
+            unsafe { raw::UnregisterSnapshot(self.0) };
         }
     }
 }
@@ -41,8 +42,8 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         // decided under the transaction's.
         let snapshot = if super::xact::uses_one_snapshot() {
             pg_sys::GetTransactionSnapshot()
-        } else if super::raw::ActiveSnapshotSet() {
-            super::raw::GetActiveSnapshot()
+        } else if raw::ActiveSnapshotSet() {
+            raw::GetActiveSnapshot()
         } else {
             return true;
         };

@@ -5,7 +5,7 @@ use super::glance::Place;
 use super::lock::Tag;
 use super::scan::{Versions, is_heap_only};
 use super::snapshot::Latest;
-use super::value::Value;
+use super::value::{COLUMNS, EMPTY, Value, datums};
 use super::{raw, text, xact};
 use fencing_core::name::Interval;
 use fencing_core::{Code, Error};
@@ -57,9 +57,12 @@ pub enum Read<'a> {
     Latest(&'a Latest),
 }
 
-/// No table of the extension has more columns.
-const COLUMNS: usize = 20;
-pub(super) const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
+/// Reads a row as this transaction or the latest to commit left it, without a snapshot: such a read may meet
+/// two versions while one replaces the other, either of which was the latest at some moment of the read, or
+/// miss both. Then a snapshot decides.
+pub fn as_of_now<T>(look: impl Fn(Read) -> Option<T>) -> Option<T> {
+    look(Read::Locked).or_else(|| look(Read::Latest(&Latest::take())))
+}
 
 /// One row; usually a copy.
 pub struct Row {
@@ -210,22 +213,18 @@ impl Table {
     /// Adds a row, of one value for each column. Gives where it is.
     pub fn insert(&self, row: &[Value]) -> Versions {
         debug_assert_eq!(row.len(), self.columns());
-        let (mut values, mut nulls) = EMPTY;
-        for (column, value) in row.iter().enumerate() {
-            (values[column], nulls[column]) = value.datum();
-        }
-        let command = xact::writing_command();
-        // SAFETY: the arrays have room for every column; the relation is open for writing.
+        // SAFETY: the relation is open for writing.
         let store = || unsafe {
+            let (mut values, mut nulls) = datums(row);
             let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
-            raw::heap_insert(self.rel, tuple, command, 0, std::ptr::null_mut());
+            raw::heap_insert(self.rel, tuple, xact::writing_command(), 0, std::ptr::null_mut());
             self.index(tuple, &values, &nulls);
-            self.stored_at((*tuple).t_self)
+            let versions = self.stored_at((*tuple).t_self);
+            raw::CommandCounterIncrement();
+            versions
         };
         // SAFETY: as the closure says; it has no destructor.
-        let versions = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
-        xact::next_command();
-        versions
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) }
     }
 
     /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
@@ -257,13 +256,9 @@ impl Table {
     /// for good, as [`Table::insert_at_once`]. It is still there: the snapshot that it was read with is held, or
     /// a lock that keeps it the last one. Whoever replaces it meanwhile may keep what was there.
     pub fn overwrite(&self, row: &Row, changes: &[(usize, Value)]) {
-        let (mut values, mut nulls) = (row.values, row.nulls);
-        for (column, value) in changes {
-            (values[column - 1], nulls[column - 1]) = value.datum();
-        }
-        // SAFETY: the arrays have room for every column; both tuples are whole.
+        // SAFETY: both tuples are whole.
         let (new, old) = unsafe {
-            let new = pg_sys::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            let (new, ..) = pg_sys::ffi::pg_guard_ffi_boundary(|| self.changed(row, changes));
             (columns_of(new), columns_of(row.tuple))
         };
         assert_eq!(new.1, old.1, "columns of another width");
@@ -287,34 +282,30 @@ impl Table {
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
     /// never waits for them.
     pub fn update(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
-        let written = self.replace(row, changes);
-        if written == Written::Done {
-            xact::next_command();
-        }
-        written
+        self.store(row, changes, true)
     }
 
     /// As [`Table::update`], but seen only after [`xact::next_command`]: for many rows at once, each
     /// of them once.
     pub fn replace(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
+        self.store(row, changes, false)
+    }
+
+    /// Replaces columns, and makes that seen at once if it is the command's last.
+    fn store(&self, row: &Row, changes: &[(usize, Value)], last: bool) -> Written {
         if row.busy {
             return Written::Busy;
         }
-        let (mut values, mut nulls) = (row.values, row.nulls);
-        for (column, value) in changes {
-            (values[column - 1], nulls[column - 1]) = value.datum();
-        }
-        let command = xact::writing_command();
         let mut failure = pg_sys::TM_FailureData::default();
         let mut lockmode = pg_sys::LockTupleMode::LockTupleExclusive;
-        // SAFETY: the arrays have room for every column; `t_self` is where the row was read.
+        // SAFETY: `t_self` is where the row was read.
         let store = || unsafe {
-            let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            let (tuple, values, nulls) = self.changed(row, changes);
             let outcome = raw::heap_update(
                 self.rel,
                 &raw mut (*row.tuple).t_self,
                 tuple,
-                command,
+                xact::writing_command(),
                 std::ptr::null_mut(),
                 false,
                 &mut failure,
@@ -329,7 +320,11 @@ impl Table {
             if !is_heap_only(tuple) {
                 self.index(tuple, &values, &nulls);
             }
-            (outcome, row.versions.followed_by(self, tuple))
+            let versions = row.versions.followed_by(self, tuple);
+            if last {
+                raw::CommandCounterIncrement();
+            }
+            (outcome, versions)
         };
         // SAFETY: as the closure says; it has no destructor.
         let (outcome, versions) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
@@ -337,6 +332,26 @@ impl Table {
             seen.set(versions);
         }
         written(outcome)
+    }
+
+    /// A row with other values in some columns: as a tuple, and column by column.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors.
+    unsafe fn changed(
+        &self,
+        row: &Row,
+        changes: &[(usize, Value)],
+    ) -> (pg_sys::HeapTuple, [Datum; COLUMNS], [bool; COLUMNS]) {
+        let (mut values, mut nulls) = (row.values, row.nulls);
+        // SAFETY: the caller's promise; the arrays have room for every column.
+        unsafe {
+            for (column, value) in changes {
+                (values[column - 1], nulls[column - 1]) = value.datum();
+            }
+            let tuple = raw::heap_form_tuple(self.descriptor(), values.as_mut_ptr(), nulls.as_mut_ptr());
+            (tuple, values, nulls)
+        }
     }
 
     /// Removes a row that was read, unless somebody else was faster. As [`Table::update`].
@@ -433,7 +448,7 @@ impl Drop for Table {
         // While an error unwinds, the transaction's abort closes it.
         if !std::thread::panicking() {
             // SAFETY: opened by `open`, once; the lock stays.
-            unsafe { pg_sys::table_close(self.rel, pg_sys::NoLock as i32) };
+            unsafe { raw::table_close(self.rel, pg_sys::NoLock as i32) };
         }
     }
 }

@@ -1,7 +1,12 @@
 //! Values of columns, and of keys to look rows up by.
 
-use super::text;
+use super::{raw, text};
 use pgrx::pg_sys::{self, Datum, Oid};
+
+/// No table of the extension has more columns, and no function's row.
+pub const COLUMNS: usize = 20;
+/// No values.
+pub const EMPTY: ([Datum; COLUMNS], [bool; COLUMNS]) = ([Datum::null(); COLUMNS], [false; COLUMNS]);
 
 /// One value of a column.
 #[derive(Clone, Copy)]
@@ -27,36 +32,56 @@ impl From<bool> for Value<'_> {
 }
 
 impl Value<'_> {
-    /// As a datum in the current memory context.
-    pub fn datum(self) -> (Datum, bool) {
+    /// As a datum in the current memory context; whether it is null.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors.
+    pub unsafe fn datum(self) -> (Datum, bool) {
         let datum = match self {
-            Value::Null => return (Datum::from(0usize), true),
+            Value::Null => return (Datum::null(), true),
             Value::Bool(b) => b.into(),
             Value::Int(n) => n.into(),
             Value::BigInt(n) | Value::Time(n) => n.into(),
             Value::Xid8(n) => (n as i64).into(),
             Value::Oid(oid) => oid.into(),
-            Value::Text(bytes) => text::datum_of(bytes),
-            Value::Uuid(bytes) => {
-                // SAFETY: room for as many bytes.
-                unsafe {
-                    let uuid = pg_sys::palloc(bytes.len()).cast::<u8>();
-                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), uuid, bytes.len());
-                    Datum::from(uuid)
-                }
-            }
+            // SAFETY: the caller's promise; the pointer and length describe what the call copies.
+            Value::Text(bytes) => unsafe {
+                raw::cstring_to_text_with_len(bytes.as_ptr().cast(), bytes.len() as i32).into()
+            },
+            // SAFETY: the caller's promise.
+            Value::Uuid(bytes) => unsafe { stored(bytes) },
             Value::Raw(datum) => datum,
-            Value::Span(micros) => {
-                // SAFETY: room for one interval, filled before use.
-                unsafe {
-                    let interval = pg_sys::palloc0(size_of::<pg_sys::Interval>()).cast::<pg_sys::Interval>();
-                    (*interval).time = micros;
-                    Datum::from(interval)
-                }
-            }
+            // SAFETY: the caller's promise.
+            Value::Span(time) => unsafe { stored(pg_sys::Interval { time, day: 0, month: 0 }) },
         };
         (datum, false)
     }
+}
+
+/// A value that is passed by reference.
+///
+/// # Safety
+/// Inside a guard, without destructors.
+unsafe fn stored<T: Copy>(value: T) -> Datum {
+    // SAFETY: the caller's promise; room for one.
+    unsafe {
+        let place = raw::palloc(size_of::<T>()).cast::<T>();
+        place.write(value);
+        Datum::from(place)
+    }
+}
+
+/// A row's values, one for each column.
+///
+/// # Safety
+/// Inside a guard, without destructors.
+pub unsafe fn datums(row: &[Value]) -> ([Datum; COLUMNS], [bool; COLUMNS]) {
+    let (mut values, mut nulls) = EMPTY;
+    for (column, value) in row.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        (values[column], nulls[column]) = unsafe { value.datum() };
+    }
+    (values, nulls)
 }
 
 /// A value to look a row up by. Passed with the number of its column in the table, in the order of

@@ -12,7 +12,7 @@ unsafe extern "C-unwind" {
 /// begun. A function or a DO block called by itself is alone.
 pub fn in_block() -> bool {
     // SAFETY: reads statics of this backend.
-    unsafe { pg_sys::IsTransactionBlock() || pg_sys::MyXactFlags & pg_sys::XACT_FLAGS_PIPELINING as i32 != 0 }
+    unsafe { raw::IsTransactionBlock() || pg_sys::MyXactFlags & pg_sys::XACT_FLAGS_PIPELINING as i32 != 0 }
 }
 
 /// Commits as soon as the statement ends, even where a pipeline follows.
@@ -48,7 +48,7 @@ pub fn nest_level() -> i32 {
 /// The command that writes now.
 pub fn writing_command() -> pg_sys::CommandId {
     // SAFETY: reads and marks a static of this backend.
-    unsafe { pg_sys::GetCurrentCommandId(true) }
+    unsafe { raw::GetCurrentCommandId(true) }
 }
 
 /// Makes this command's writes visible to the next.
@@ -86,8 +86,10 @@ pub fn next_full_xid() -> u64 {
 pub fn require_writable(command: &std::ffi::CStr) {
     // SAFETY: raise or return.
     unsafe {
-        pg_sys::PreventCommandIfReadOnly(command.as_ptr());
-        pg_sys::PreventCommandDuringRecovery(command.as_ptr());
+        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+            raw::PreventCommandIfReadOnly(command.as_ptr());
+            raw::PreventCommandDuringRecovery(command.as_ptr());
+        });
     }
 }
 
@@ -121,7 +123,7 @@ pub fn flush_own_wal() {
 pub fn commit_durably() {
     // SAFETY: statics of this backend; `set_config_option` with a constant, valid value.
     unsafe {
-        pg_sys::ForceSyncCommit();
+        raw::ForceSyncCommit();
         if pg_sys::synchronous_commit < pg_sys::SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_FLUSH as i32 {
             pg_sys::set_config_option(
                 c"synchronous_commit".as_ptr(),

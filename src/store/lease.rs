@@ -10,7 +10,7 @@ use crate::pg::glance::{Glance, Place, Version, is_still, look_at};
 use crate::pg::lock::Tag;
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::table::{Access, Read, Row, Table, Written, as_of_now};
 use crate::pg::value::{Key, Value};
 use fencing_core::lease::{EndReason, NEVER, Record, kept_until};
 use fencing_core::time::{Instant, Span};
@@ -23,8 +23,6 @@ pub struct Lease {
     row: Row,
     /// What decisions are made by.
     pub record: Record,
-    /// Label of the holder.
-    pub holder: Vec<u8>,
     /// The role that acquired the term.
     pub role: Oid,
     /// How long the term lasts from each renewal.
@@ -36,6 +34,11 @@ pub struct Lease {
 }
 
 impl Lease {
+    /// Label of the holder.
+    pub fn holder(&self) -> Vec<u8> {
+        self.row.text(13)
+    }
+
     /// Whether somebody else's open transaction is changing the row, or has locked it.
     pub fn is_being_changed(&self) -> bool {
         self.row.busy
@@ -61,25 +64,86 @@ pub struct Grant<'a> {
     pub session: Option<Session>,
 }
 
-/// The lease's row as of now; `None` for a lease that was never granted, or dropped.
+/// The table, open for several steps.
+pub struct Leases(Table);
+
+impl Leases {
+    /// For who reads.
+    pub fn to_read() -> Leases {
+        Leases(Table::open(oids().lease, Access::Read))
+    }
+
+    /// For who writes.
+    pub fn to_write() -> Leases {
+        Leases(Table::open(oids().lease, Access::Write))
+    }
+
+    /// For who [may write leases](crate::pg::lock::try_write_leases).
+    pub fn locked() -> Leases {
+        Leases(Table::open(oids().lease, Access::Locked))
+    }
+
+    /// The lease's row as of now; `None` for a lease that was never granted, or dropped.
+    pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
+        as_of_now(|read| find(&self.0, lease, read))
+    }
+
+    /// Makes `grant` the current term.
+    pub fn grant(&self, lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Written {
+        let row = columns(lease, grant);
+        match previous {
+            Some(previous) => {
+                let mut column = 0;
+                self.0.update(
+                    &previous.row,
+                    &row.map(|value| {
+                        column += 1;
+                        (column, value)
+                    }),
+                )
+            }
+            None => {
+                self.0.insert(&row);
+                Written::Done
+            }
+        }
+    }
+
+    /// Records a renewal.
+    pub fn renew(&self, lease: &Lease, now: Instant, expires_at: Instant) -> Written {
+        self.0.update(&lease.row, &renewed(now, expires_at))
+    }
+
+    /// Records an end.
+    pub fn end(&self, lease: &Lease, reason: EndReason, now: Instant) -> Written {
+        self.0.update(&lease.row, &[(12, Value::Text(reason.as_str().as_bytes())), (15, Value::Time(now))])
+    }
+
+    /// Removes the row.
+    pub fn remove(&self, lease: &Lease) -> Written {
+        self.0.delete(&lease.row)
+    }
+}
+
+/// The lease's row as of now, for one look.
 pub fn read(lease: &LeaseId) -> Option<Lease> {
-    find(&Table::open(oids().lease, Access::Read), lease, &Latest::take())
+    Leases::to_read().read(lease)
 }
 
 static SEEN: Backend<Places<LeaseId>> = Places::new();
 
-fn find(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Lease> {
-    let mut row = row_of(table, lease, snapshot)?;
-    // A version that was replaced after the snapshot: look again with a younger one.
+fn find(table: &Table, lease: &LeaseId, read: Read) -> Option<Lease> {
+    let mut row = row_of(table, lease, read)?;
+    // A version that was replaced after the snapshot: look again.
     while row.outdated {
-        row = row_of(table, lease, &Latest::take())?;
+        row = as_of_now(|read| row_of(table, lease, read))?;
     }
     Some(from_row(row))
 }
 
-fn row_of(table: &Table, lease: &LeaseId, snapshot: &Latest) -> Option<Row> {
+fn row_of(table: &Table, lease: &LeaseId, read: Read) -> Option<Row> {
     let is_it = |row: &Row| row.int(1) == lease.namespace && row.with_text(11, |key| *key == *lease.key);
-    SEEN.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), Read::Latest(snapshot))
+    SEEN.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), read)
 }
 
 /// The leases of many terms, for whoever renews them in one command.
@@ -97,7 +161,7 @@ impl Batch {
 
     /// As [`read`]; a lease that was granted for the first time since is not seen.
     pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
-        find(&self.table, lease, &self.snapshot)
+        find(&self.table, lease, Read::Latest(&self.snapshot))
     }
 
     /// As [`renew`], for commands to come: once for each lease.
@@ -142,7 +206,6 @@ fn key_of(lease: &LeaseId) -> [(i16, Key<'_>); 2] {
 fn from_row(row: Row) -> Lease {
     Lease {
         record: record(&row),
-        holder: row.text(13),
         role: row.oid(2),
         ttl: ttl(&row),
         granted_by: row.bigint(4) as u64,
@@ -231,9 +294,7 @@ struct Head {
 
 /// The lease's row as this transaction or the latest to commit left it; for the hot path.
 ///
-/// Reads without a snapshot, first where the row was last time, then by its key. Such a read may meet
-/// two versions while one replaces the other, either of which was the latest at some moment of the
-/// read, or miss both: then a snapshot decides.
+/// Reads [as of now](as_of_now), first where the row was last time, then by its key.
 ///
 /// `access`: [`Access::Locked`] for those who have passed the gate, which is this table's lock.
 pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
@@ -318,9 +379,9 @@ fn table() -> Table {
     Table::open(oids().lease, Access::Write)
 }
 
-/// Makes `grant` the current term.
-pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Written {
-    let row = [
+/// A new term's columns.
+fn columns<'a>(lease: &'a LeaseId, grant: &Grant<'a>) -> [Value<'a>; 16] {
+    [
         Value::Int(lease.namespace),
         Value::Oid(grant.role),
         Value::BigInt(grant.token.to_bigint()),
@@ -337,32 +398,11 @@ pub fn grant(lease: &LeaseId, previous: Option<&Lease>, grant: &Grant) -> Writte
         Value::Span(grant.ttl),
         Value::Null,
         Value::Bool(false),
-    ];
-    match previous {
-        Some(previous) => {
-            let is_key = |column: usize| column == 1 || column == 11;
-            let changes = row.into_iter().enumerate().map(|(i, value)| (i + 1, value));
-            table().update(&previous.row, &changes.filter(|(column, _)| !is_key(*column)).collect::<Vec<_>>())
-        }
-        None => {
-            table().insert(&row);
-            Written::Done
-        }
-    }
-}
-
-/// Records a renewal.
-pub fn renew(lease: &Lease, now: Instant, expires_at: Instant) -> Written {
-    table().update(&lease.row, &renewed(now, expires_at))
+    ]
 }
 
 fn renewed(now: Instant, expires_at: Instant) -> [(usize, Value<'static>); 2] {
     [(6, Value::Time(now)), (7, Value::Time(expires_at))]
-}
-
-/// Records an end.
-pub fn end(lease: &Lease, reason: EndReason, now: Instant) -> Written {
-    table().update(&lease.row, &[(12, Value::Text(reason.as_str().as_bytes())), (15, Value::Time(now))])
 }
 
 /// Announces that the term will be revoked.
@@ -374,9 +414,4 @@ pub fn announce_revocation(lease: &Lease, revoke_at: Instant) -> Written {
 /// Asks the holder to hand over.
 pub fn request_handover(lease: &Lease) -> Written {
     table().update(&lease.row, &[(16, Value::Bool(true))])
-}
-
-/// Removes the row.
-pub fn remove(lease: &Lease) -> Written {
-    table().delete(&lease.row)
 }

@@ -6,7 +6,7 @@ use crate::pg::backend::Backend;
 use crate::pg::btree;
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written};
+use crate::pg::table::{Access, Read, Row, Table, Written, as_of_now};
 use crate::pg::value::{Key, Value};
 use crate::pg::{memory, role};
 use fencing_core::Token;
@@ -62,7 +62,8 @@ static SEEN: Backend<Places<i64>> = Places::new();
 
 /// The term of that token, as of now.
 pub fn read(token: Token) -> Option<Term> {
-    Reader::new().read(token)
+    let table = Table::open(oids().term, Access::Read);
+    as_of_now(|read| find(&table, token, read))
 }
 
 /// Terms as of one moment, for whoever reads many.
@@ -80,11 +81,14 @@ impl Reader {
 
     /// The term of that token.
     pub fn read(&self, token: Token) -> Option<Term> {
-        let token = token.to_bigint();
-        let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
-        let row = SEEN.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
-        row.map(from_row)
+        find(&self.table, token, Read::Latest(&self.snapshot))
     }
+}
+
+fn find(table: &Table, token: Token, read: Read) -> Option<Term> {
+    let token = token.to_bigint();
+    let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
+    SEEN.find(table, &token, |row| row.bigint(1) == token, by_token, read).map(from_row)
 }
 
 /// The highest token of any term, and when that was granted.
@@ -118,16 +122,53 @@ pub fn is_ended_by_me(token: Token) -> bool {
     read(token).is_some_and(|term| term.record.ended.is_some() && term.row.written_by_me())
 }
 
-/// Whether a term with a higher token was committed when the snapshot was taken. For whoever is about to
-/// record one.
-pub fn any_above(token: i64, then: &Latest) -> bool {
-    let table = Table::open(oids().term, Access::Write);
-    // An entry is there before its row can be committed, and usually none is above.
-    if btree::highest(oids().term_pkey).is_some_and(|highest| highest <= token) {
-        return false;
+/// The table, open for who is about to record a term.
+pub struct Terms(Table);
+
+impl Terms {
+    /// Opens it.
+    pub fn to_write() -> Terms {
+        Terms(Table::open(oids().term, Access::Write))
     }
-    let above = token.checked_add(1).map(Key::AtLeast);
-    above.is_some_and(|above| table.find(oids().term_pkey, &[(1, above)], Read::Latest(then)).is_some())
+
+    /// Whether a term with a higher token may be there: an entry is, before its row can be committed.
+    pub fn may_be_above(&self, token: i64) -> bool {
+        btree::highest(oids().term_pkey).is_none_or(|highest| highest > token)
+    }
+
+    /// Whether a term with a higher token was committed when the snapshot was taken.
+    pub fn any_above(&self, token: i64, then: &Latest) -> bool {
+        // Usually none is.
+        if !self.may_be_above(token) {
+            return false;
+        }
+        let above = token.checked_add(1).map(Key::AtLeast);
+        above.is_some_and(|above| self.0.find(oids().term_pkey, &[(1, above)], Read::Latest(then)).is_some())
+    }
+
+    /// Records a new one.
+    pub fn insert(&self, term: &NewTerm) {
+        let versions = self.0.insert(&[
+            Value::BigInt(term.token.to_bigint()),
+            Value::Int(term.lease.namespace),
+            Value::Text(&term.lease.key),
+            Value::BigInt(term.token.epoch()),
+            Value::BigInt(term.token.seq()),
+            Value::Text(term.holder),
+            Value::Oid(term.role),
+            term.request_id.map_or(Value::Null, Value::Raw),
+            term.purpose.map_or(Value::Null, Value::Text),
+            Value::Time(term.acquired_at),
+            Value::Time(term.acquired_at),
+            Value::Time(term.expires_at),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]);
+        SEEN.remember(term.token.to_bigint(), versions);
+    }
 }
 
 fn from_row(row: Row) -> Term {
@@ -140,30 +181,6 @@ fn from_row(row: Row) -> Term {
             .is_some_and(|next| Token::epoch_of(next.value() as i64) == Token::epoch_of(row.bigint(1))),
     };
     Term { lease: LeaseId::new(row.int(2), &row.text(3)), record, role: row.oid(7), expires_at: row.bigint(12), row }
-}
-
-/// Records a new term.
-pub fn insert(term: &NewTerm) {
-    let versions = Table::open(oids().term, Access::Write).insert(&[
-        Value::BigInt(term.token.to_bigint()),
-        Value::Int(term.lease.namespace),
-        Value::Text(&term.lease.key),
-        Value::BigInt(term.token.epoch()),
-        Value::BigInt(term.token.seq()),
-        Value::Text(term.holder),
-        Value::Oid(term.role),
-        term.request_id.map_or(Value::Null, Value::Raw),
-        term.purpose.map_or(Value::Null, Value::Text),
-        Value::Time(term.acquired_at),
-        Value::Time(term.acquired_at),
-        Value::Time(term.expires_at),
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        Value::Null,
-        Value::Null,
-    ]);
-    SEEN.remember(term.token.to_bigint(), versions);
 }
 
 /// Records by which term one was superseded that was closed before.
