@@ -98,11 +98,31 @@ impl Table {
     /// PostgreSQL, left to itself, does so from the fill factor on: at every update, that is. The other
     /// half is for versions that nobody can clear away yet, while a transaction is open that may see them.
     fn tight(&self) -> usize {
+        (self.set_aside() / 2).max(pg_sys::BLCKSZ as usize / 10)
+    }
+
+    /// How much of a page the table's fill factor sets aside.
+    fn set_aside(&self) -> usize {
         // SAFETY: the relation is open; a table's options are of this type.
         let options = unsafe { (*self.rel).rd_options.cast::<pg_sys::StdRdOptions>().as_ref() };
         let set_aside = options.map_or(0, |options| 100 - options.fillfactor as usize);
-        let page = pg_sys::BLCKSZ as usize;
-        (page * set_aside / 100 / 2).max(page / 10)
+        pg_sys::BLCKSZ as usize * set_aside / 100
+    }
+
+    /// Tidies a page to which PostgreSQL would add no row any more, once one of its rows was replaced: what
+    /// that leaves is room for others. Later nobody may come by.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. The page exists.
+    pub(super) unsafe fn make_room(&self, block: u32) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let buffer = raw::ReadBuffer(self.rel, block);
+            if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < self.set_aside() {
+                raw::heap_page_prune_opt(self.rel, buffer);
+            }
+            raw::ReleaseBuffer(buffer);
+        }
     }
 
     /// The row, as the version to see of it says. Lets go of the buffer.

@@ -285,6 +285,15 @@ impl Table {
         self.store(row, changes, true)
     }
 
+    /// As [`Table::update`], in a table to which rows are added more than they are changed.
+    pub fn update_once(&self, row: &Row, changes: &[(usize, Value)]) -> Written {
+        let written = self.store(row, changes, true);
+        // SAFETY: the page was there a moment ago, under a lock that keeps the table from shrinking; the
+        // closure has no destructor.
+        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| self.make_room(row.place().block())) };
+        written
+    }
+
     /// As [`Table::update`], but seen only after [`xact::next_command`]: for many rows at once, each
     /// of them once.
     pub fn replace(&self, row: &Row, changes: &[(usize, Value)]) -> Written {

@@ -209,5 +209,5 @@ pub fn close(term: &Term, last: &lease::Record, end: Option<&End>, superseded_by
     if let Some(next) = superseded_by {
         changes.push((17, Value::BigInt(next.to_bigint())));
     }
-    Table::open(oids().term, Access::Write).update(&term.row, &changes)
+    Table::open(oids().term, Access::Write).update_once(&term.row, &changes)
 }
