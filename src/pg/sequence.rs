@@ -6,11 +6,17 @@ use pgrx::pg_sys::{self, Oid};
 
 /// PostgreSQL's `FormData_pg_sequence_data`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 struct SequenceData {
     last_value: i64,
+    /// So many more are on record already.
     log_cnt: i64,
     is_called: bool,
 }
+
+/// So many draws are put on record at once. PostgreSQL's own 32 are drawn in the time of a flush or two, for
+/// which everyone would wait who draws meanwhile.
+const AHEAD: i64 = 1024;
 
 unsafe extern "C-unwind" {
     fn nextval_internal(relation: Oid, check_permissions: bool) -> i64;
@@ -29,7 +35,10 @@ pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
         // sequence until the transaction ends.
         let draw = || unsafe {
             let value = nextval_internal(sequence, false);
-            let (_, lsn) = state(sequence);
+            let (state, lsn) = state(sequence);
+            if state.log_cnt == 0 {
+                log_ahead(sequence);
+            }
             (value, lsn)
         };
         // SAFETY: as the closure says.
@@ -41,8 +50,8 @@ pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
 
 /// Whether nothing has ever been drawn and nobody has moved it.
 pub fn is_fresh(sequence: Oid) -> bool {
-    let (state, _) = look(sequence);
-    state == (1, false)
+    let (SequenceData { last_value, is_called, .. }, _) = look(sequence);
+    (last_value, is_called) == (1, false)
 }
 
 /// Columns of `pg_sequence`.
@@ -80,8 +89,8 @@ fn definition<const N: usize>(sequence: Oid, columns: [i16; N]) -> Option<[pg_sy
 
 /// The highest value drawn, or passed over; what comes before the first where there is none.
 pub fn last_drawn(sequence: Oid) -> i64 {
-    let ((value, drawn), _) = look(sequence);
-    if drawn { value } else { value - 1 }
+    let (SequenceData { last_value, is_called, .. }, _) = look(sequence);
+    if is_called { last_value } else { last_value - 1 }
 }
 
 /// Makes `value` the next one to be drawn.
@@ -118,8 +127,8 @@ pub fn restart_at(sequence: Oid, value: i64) {
     start_at(sequence, value);
 }
 
-/// The last value with whether it was drawn, and the LSN of the sequence's page.
-fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+/// The sequence, and the LSN of its page.
+fn look(sequence: Oid) -> (SequenceData, pg_sys::XLogRecPtr) {
     // SAFETY: the closure has no destructor.
     unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| state(sequence)) }
 }
@@ -128,7 +137,7 @@ fn look(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
 ///
 /// # Safety
 /// Inside a guard, without destructors.
-unsafe fn state(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
+unsafe fn state(sequence: Oid) -> (SequenceData, pg_sys::XLogRecPtr) {
     // SAFETY: a sequence, locked, has one page with one tuple, which nobody removes; it is read under
     // the buffer's share lock.
     unsafe {
@@ -136,14 +145,51 @@ unsafe fn state(sequence: Oid) -> ((i64, bool), pg_sys::XLogRecPtr) {
         let buffer = raw::ReadBuffer(rel, 0);
         raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_SHARE as i32);
         let lsn = raw::BufferGetLSNAtomic(buffer);
-        let page = pg_sys::BufferGetPage(buffer);
-        let item = pg_sys::PageGetItemId(page, 1);
-        let header = pg_sys::PageGetItem(page, item).cast::<pg_sys::HeapTupleHeaderData>();
-        let data = header.cast::<u8>().add((*header).t_hoff as usize).cast::<SequenceData>();
-        let state = ((*data).last_value, (*data).is_called);
+        let state = *data_on(pg_sys::BufferGetPage(buffer));
         raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_UNLOCK as i32);
         raw::ReleaseBuffer(buffer);
         raw::table_close(rel, pg_sys::NoLock as i32);
         (state, lsn)
+    }
+}
+
+/// The sequence's only row, on its page.
+///
+/// # Safety
+/// A sequence's page, in a locked buffer or a copy.
+unsafe fn data_on(page: pg_sys::Page) -> *mut SequenceData {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let header: pg_sys::HeapTupleHeader = pg_sys::PageGetItem(page, pg_sys::PageGetItemId(page, 1)).cast();
+        header.cast::<u8>().add((*header).t_hoff.into()).cast()
+    }
+}
+
+/// Puts the next draws on record, once those are used up that were: as drawing itself does, what is logged
+/// is the last of them, which is where the sequence goes on after a crash. After a checkpoint it is drawing
+/// that sees to a new record.
+///
+/// # Safety
+/// As [`state`].
+unsafe fn log_ahead(sequence: Oid) {
+    // SAFETY: as `state`; between the two changes of the row nothing can raise, and the page's exclusive lock
+    // lets nobody see it.
+    unsafe {
+        let rel = raw::table_open(sequence, pg_sys::NoLock as i32);
+        let buffer = raw::ReadBuffer(rel, 0);
+        raw::LockBuffer(buffer, pg_sys::BUFFER_LOCK_EXCLUSIVE as i32);
+        let data = data_on(pg_sys::BufferGetPage(buffer));
+        let drawn = (*data).last_value;
+        // Somebody else may have been faster.
+        if (*data).is_called && (*data).log_cnt == 0 {
+            let change = raw::GenericXLogStart(rel);
+            let copy = raw::GenericXLogRegisterBuffer(change, buffer, pg_sys::GENERIC_XLOG_FULL_IMAGE as i32);
+            (*data_on(copy)).last_value = drawn.saturating_add(AHEAD);
+            raw::GenericXLogFinish(change);
+            (*data).last_value = drawn;
+            (*data).log_cnt = AHEAD;
+        }
+        raw::UnlockReleaseBuffer(buffer);
+        raw::table_close(rel, pg_sys::NoLock as i32);
     }
 }

@@ -148,6 +148,32 @@ fn a_token_of_a_transaction_that_never_committed() {
     }
 }
 
+/// By itself, whatever else is done after a crash: PostgreSQL puts 32 draws on record, then the library more.
+#[test]
+fn the_sequence_goes_on_above_every_number_told() {
+    let mut cluster = lazy_cluster();
+    for (checkpoint, draws) in [(false, 1), (false, 33), (true, 40), (true, 1), (false, 1100), (true, 1100), (false, 0)]
+    {
+        let mut session = cluster.connect();
+        session.run("SET fencing.acquire_in_block = on; SET synchronous_commit = off");
+        // After a crash it has moved far on: from here it is counted.
+        let mut told = session.acquire("first", "x").granted();
+        if checkpoint {
+            session.run("CHECKPOINT");
+        }
+        session.run("BEGIN");
+        for n in 0..draws {
+            told = session.acquire(&format!("{n}"), "x").granted();
+        }
+        cluster.kill();
+        cluster.start();
+        let ahead: i64 =
+            cluster.connect().get(&format!("SELECT last_value - fencing.seq_of({told}) FROM fencing.term_seq"));
+        assert!((0..=1024).contains(&ahead), "{draws} draws: {ahead}");
+        cluster.connect().run("SELECT fencing.drop_lease('jobs', 'first')");
+    }
+}
+
 /// Bytes of WAL that a power loss would take.
 fn unflushed(session: &mut Client) -> i64 {
     session.get("SELECT (pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn())::bigint")
