@@ -57,7 +57,7 @@ pub(super) struct Request {
     bind_session: bool,
     role: Oid,
     statement_start: Instant,
-    /// The configuration that the privilege was checked under.
+    /// The configuration that namespace and privilege were checked under.
     version: u64,
     /// Whether it is first in the lease's queue: nobody else who came before it waits.
     pub first: bool,
@@ -147,8 +147,8 @@ impl Attempt {
 impl Request {
     /// What has changed since it was made: the namespace's policy, and what its caller may do.
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
-        let namespace = namespace::require(&self.namespace.name)?;
         self.version = extension::configuration_version();
+        let namespace = namespace::require(&self.namespace.name)?;
         if namespace.id != self.namespace.id {
             return Err(namespace::missing(&namespace.name));
         }
@@ -175,8 +175,8 @@ fn read(args: &Args) -> Result<(Request, Span), Error> {
     name::check_label("holder", &holder)?;
     name::check_label("purpose", purpose.as_deref().unwrap_or_default())?;
     let wait = name::check_span("wait", wait)?;
-    let namespace = namespace::require(&namespace)?;
     let version = extension::configuration_version();
+    let namespace = namespace::require(&namespace)?;
     namespace::require_privilege(&namespace, &[Privilege::Hold])?;
     let asked_ttl = args.interval(3);
     let request = Request {
@@ -332,12 +332,13 @@ fn locked(request: &Request) -> Result<Attempt, Error> {
 
 /// With the heartbeat locked as well.
 fn grant(request: &Request) -> Result<Attempt, Error> {
-    // It may have been dropped, and even made anew, before its lock was to be had.
-    if namespace::require(&request.namespace.name)?.id != request.namespace.id {
-        return Err(namespace::missing(&request.namespace.name));
-    }
-    // The privilege may have been withdrawn as well.
+    // The namespace may have been dropped, and even made anew, before its lock was to be had; or the privilege
+    // withdrawn.
+    extension::catch_up();
     if extension::configuration_version() != request.version {
+        if namespace::require(&request.namespace.name)?.id != request.namespace.id {
+            return Err(namespace::missing(&request.namespace.name));
+        }
         namespace::require_privilege(&request.namespace, &[Privilege::Hold])?;
     }
     let leases = Leases::to_write();
