@@ -124,7 +124,10 @@ pub fn commit_durably() {
     // SAFETY: statics of this backend; `set_config_option` with a constant, valid value.
     unsafe {
         raw::ForceSyncCommit();
-        if pg_sys::synchronous_commit < pg_sys::SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_FLUSH as i32 {
+        // Setting it costs a look at every setting when the transaction ends.
+        let standbys = !pg_sys::SyncRepStandbyNames.is_null() && *pg_sys::SyncRepStandbyNames != 0;
+        let asked = pg_sys::synchronous_commit;
+        if standbys && asked < pg_sys::SyncCommitLevel::SYNCHRONOUS_COMMIT_REMOTE_FLUSH as i32 {
             pg_sys::set_config_option(
                 c"synchronous_commit".as_ptr(),
                 c"on".as_ptr(),
