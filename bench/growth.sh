@@ -39,8 +39,8 @@ growth_fill() {
   cluster_psql -d "$database" -c "CALL fill($1 / 2, $1 - 1)" && wait $other && cluster_psql -d "$database" -c "VACUUM ANALYZE"
 }
 
-# bench_growth ROUNDS SECONDS SIZE ... All is in memory, and no checkpoint comes in between: after one, every
-# page's first change is written whole, whatever the table.
+# bench_growth ROUNDS SECONDS SIZE ... All is in memory, and no checkpoint comes in between, nor a restart, which
+# is one: after it, every page's first change is written whole, whatever the table.
 bench_growth() {
   local rounds=$1 seconds=$2 round size i
   shift 2
@@ -57,7 +57,8 @@ UPDATE unguarded SET v = v + 1, fence = NULL WHERE id = :lease;
 SELECT fencing.release(:token);
 END
   done
-  restart fsync=on
+  reload fsync=on
+  sync -f "$CLUSTER_DATA" # what was left to the system so far
   for ((round = 0; round <= rounds; round++)); do
     for ((i = 0; i < n; i++)); do
       size=${sizes[(i + round) % n]}

@@ -5,9 +5,10 @@
 #   BENCH_STRICT=1  fail where a target is missed
 #   BENCH_ONLY="bulk partitions keys rate clients calls leases peers batch storm handover takeover growth wal"  parts of it
 #   BULK_ROWS=200000  rows of the first two
+#   HUGE_PAGES=off  without huge pages, also where the kernel would give them
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls leases peers growth wal; do
+for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls leases peers growth wal huge_pages; do
   # shellcheck source=/dev/null
   . "$here/$part.sh"
 done
@@ -37,6 +38,9 @@ settings=(
   log_min_messages=error
 )
 
+# What the largest of them takes (growth), in megabytes.
+SERVER_MEMORY=3500
+
 # build_empty_trigger: into the private cluster's own directory of libraries.
 build_empty_trigger() {
   local to=$CLUSTER_DIR/pg$PG_PKGLIBDIR/empty_trigger.so
@@ -60,6 +64,12 @@ restart() {
   cluster_stop
   printf '%s\n' "$@" >>"$CLUSTER_DATA/postgresql.conf"
   cluster_start
+}
+
+# reload SETTING=VALUE: goes on with another setting, without a restart.
+reload() {
+  echo "$1" >>"$CLUSTER_DATA/postgresql.conf"
+  cluster_psql -o /dev/null -c "SELECT pg_reload_conf()"
 }
 
 # note PART VARIANT ROUND VALUE PACE: records a result; the last two are SQL.
@@ -99,8 +109,10 @@ writable_dir "$TARGET/bench"
 case $only in *peers*) "$here/../scripts/setup.sh" etcd redis ;; esac
 step "$TARGET/bench/build.log" "building fencing-bench" build_program || die "the build failed: see $TARGET/bench/build.log"
 pg_use
+trap 'peers_stop; cluster_remove; huge_pages_give_back' EXIT
+huge_pages_take $SERVER_MEMORY
+settings+=(huge_pages="$HUGE_PAGES")
 machine_lines=$(machine)
-trap 'peers_stop; cluster_remove' EXIT
 cluster_create "$TARGET/package/release" "${settings[@]}"
 build_empty_trigger
 cluster_start
