@@ -51,17 +51,11 @@ pub struct Table {
 /// How a row is read.
 #[derive(Clone, Copy)]
 pub enum Read<'a> {
-    /// Under a lock that keeps every writer of the row out (fence rows): no snapshot at all.
+    /// No snapshot at all: what is committed, or this transaction's own, at the moment of the look. Under a lock
+    /// that keeps every writer of the row out (fence rows), or on one page, which is locked meanwhile.
     Locked,
     /// As of now, while others may be writing it.
     Latest(&'a Latest),
-}
-
-/// Reads a row as this transaction or the latest to commit left it, without a snapshot: such a read may meet
-/// two versions while one replaces the other, either of which was the latest at some moment of the read, or
-/// miss both. Then a snapshot decides.
-pub fn as_of_now<T>(look: impl Fn(Read) -> Option<T>) -> Option<T> {
-    look(Read::Locked).or_else(|| look(Read::Latest(&Latest::take())))
 }
 
 /// One row; usually a copy.

@@ -6,7 +6,7 @@ use crate::epoch::unclean::{self, OnUncleanStart};
 use crate::pg::backend::{Backend, BackendCell};
 use crate::pg::extension::{self, oids};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written, as_of_now};
+use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use crate::pg::{mutant, sequence, server, text, xact};
 use fencing_core::epoch::{Coordinator, State};
@@ -95,14 +95,14 @@ pub fn closed_at(number: i64) -> Option<Instant> {
 }
 
 fn find_numbered(number: i64) -> Option<Recorded> {
-    row_of(&Table::open(oids().epoch, Access::Read), number, Read::Latest(&Latest::take())).map(from_row)
+    now(number).map(from_row)
 }
 
 static SEEN: Backend<Places<i64>> = Places::new();
 
-fn row_of(table: &Table, number: i64, read: Read) -> Option<Row> {
-    let by_number = (oids().epoch_pkey, &[(1, Key::BigInt(number))][..]);
-    SEEN.find(table, &number, |row| row.bigint(1) == number, by_number, read)
+fn now(number: i64) -> Option<Row> {
+    let table = Table::open(oids().epoch, Access::Read);
+    SEEN.now(&table, &number, |row| row.bigint(1) == number, (oids().epoch_pkey, &[(1, Key::BigInt(number))]))
 }
 
 /// [`Recorded::floor`] of the epoch of that number, as of now.
@@ -110,8 +110,7 @@ pub fn floor(number: i64) -> i64 {
     if mutant::without("passed_over") {
         return 0;
     }
-    let table = Table::open(oids().epoch, Access::Read);
-    as_of_now(|read| row_of(&table, number, read)).map_or(0, |row| row.bigint(12).max(row.bigint(15)))
+    now(number).map_or(0, |row| row.bigint(12).max(row.bigint(15)))
 }
 
 /// Nothing up to `seq` is issued in the epoch of that number any more: for good, also if this transaction is
@@ -120,7 +119,8 @@ pub fn floor(number: i64) -> i64 {
 /// In the row's place: whoever replaces the row meanwhile ends the epoch.
 pub fn pass_over(number: i64, seq: i64) {
     let (table, snapshot) = (Table::open(oids().epoch, Access::Write), Latest::take());
-    let Some(row) = row_of(&table, number, Read::Latest(&snapshot)).filter(|row| row.bigint(15) < seq) else { return };
+    let row = table.find(oids().epoch_pkey, &[(1, Key::BigInt(number))], Read::Latest(&snapshot));
+    let Some(row) = row.filter(|row| row.bigint(15) < seq) else { return };
     table.overwrite(&row, &[(15, Value::BigInt(seq))]);
     if !mutant::without("flush_what_stays") {
         xact::flush_own_wal();

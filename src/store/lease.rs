@@ -10,7 +10,7 @@ use crate::pg::glance::{Glance, Place, Version, is_still, look_at};
 use crate::pg::lock::Tag;
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written, as_of_now};
+use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use fencing_core::lease::{EndReason, NEVER, Record, kept_until};
 use fencing_core::time::{Instant, Span};
@@ -85,7 +85,7 @@ impl Leases {
 
     /// The lease's row as of now; `None` for a lease that was never granted, or dropped.
     pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
-        as_of_now(|read| find(&self.0, lease, read))
+        current(&self.0, lease).map(from_row)
     }
 
     /// Makes `grant` the current term.
@@ -132,18 +132,18 @@ pub fn read(lease: &LeaseId) -> Option<Lease> {
 
 static SEEN: Backend<Places<LeaseId>> = Places::new();
 
-fn find(table: &Table, lease: &LeaseId, read: Read) -> Option<Lease> {
-    let mut row = row_of(table, lease, read)?;
+fn current(table: &Table, lease: &LeaseId) -> Option<Row> {
+    let look = || SEEN.now(table, lease, |row| is_of(row, lease), (oids().lease_pkey, &key_of(lease)));
+    let mut row = look()?;
     // A version that was replaced after the snapshot: look again.
     while row.outdated {
-        row = as_of_now(|read| row_of(table, lease, read))?;
+        row = look()?;
     }
-    Some(from_row(row))
+    Some(row)
 }
 
-fn row_of(table: &Table, lease: &LeaseId, read: Read) -> Option<Row> {
-    let is_it = |row: &Row| row.int(1) == lease.namespace && row.with_text(11, |key| *key == *lease.key);
-    SEEN.find(table, lease, is_it, (oids().lease_pkey, &key_of(lease)), read)
+fn is_of(row: &Row, lease: &LeaseId) -> bool {
+    row.int(1) == lease.namespace && row.with_text(11, |key| *key == *lease.key)
 }
 
 /// The leases of many terms, for whoever renews them in one command.
@@ -161,7 +161,10 @@ impl Batch {
 
     /// As [`read`]; a lease that was granted for the first time since is not seen.
     pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
-        find(&self.table, lease, Read::Latest(&self.snapshot))
+        let by_key = (oids().lease_pkey, &key_of(lease)[..]);
+        let row = SEEN.find(&self.table, lease, |row| is_of(row, lease), by_key, Read::Latest(&self.snapshot))?;
+        let row = if row.outdated { current(&self.table, lease)? } else { row };
+        Some(from_row(row))
     }
 
     /// As [`renew`], for commands to come: once for each lease.
@@ -294,7 +297,9 @@ struct Head {
 
 /// The lease's row as this transaction or the latest to commit left it; for the hot path.
 ///
-/// Reads [as of now](as_of_now), first where the row was last time, then by its key.
+/// Reads without a snapshot, first where the row was last time, then by its key. Such a read may meet
+/// two versions while one replaces the other, either of which was the latest at some moment of the
+/// read, or miss both: then a snapshot decides.
 ///
 /// `access`: [`Access::Locked`] for those who have passed the gate, which is this table's lock.
 pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {

@@ -4,6 +4,7 @@
 use super::LeaseHasher;
 use crate::pg::backend::Backend;
 use crate::pg::scan::Versions;
+use crate::pg::snapshot::Latest;
 use crate::pg::table::{Read, Row, Table};
 use crate::pg::value::Key;
 use pgrx::pg_sys::Oid;
@@ -33,14 +34,32 @@ impl<K: Eq + Hash + Clone> Places<K> {
         (index, keys): (Oid, &[(i16, Key)]),
         read: Read,
     ) -> Option<Row> {
-        let seen = self.0.borrow().get(name).cloned();
-        if let Some(seen) = seen
-            && let Some(mut row) = table.at(seen.get(), read).filter(is_it)
-        {
-            seen.set(row.versions);
-            row.seen = Some(seen);
-            return Some(row);
-        }
+        self.seen(table, name, is_it, read).or_else(|| self.look_up(table, name, index, keys, read))
+    }
+
+    /// The row that `name` names, as of now: by the index with a snapshot, since without one it may meet none of
+    /// two versions while one replaces the other on another page.
+    pub fn now(
+        &self,
+        table: &Table,
+        name: &K,
+        is_it: impl FnOnce(&Row) -> bool,
+        (index, keys): (Oid, &[(i16, Key)]),
+    ) -> Option<Row> {
+        self.seen(table, name, is_it, Read::Locked)
+            .or_else(|| self.look_up(table, name, index, keys, Read::Latest(&Latest::take())))
+    }
+
+    /// The row where it was last seen.
+    fn seen(&self, table: &Table, name: &K, is_it: impl FnOnce(&Row) -> bool, read: Read) -> Option<Row> {
+        let seen = self.0.borrow().get(name).cloned()?;
+        let mut row = table.at(seen.get(), read).filter(is_it)?;
+        seen.set(row.versions);
+        row.seen = Some(seen);
+        Some(row)
+    }
+
+    fn look_up(&self, table: &Table, name: &K, index: Oid, keys: &[(i16, Key)], read: Read) -> Option<Row> {
         let mut row = table.find(index, keys, read)?;
         row.seen = Some(self.remember(name.clone(), row.versions));
         Some(row)

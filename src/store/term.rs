@@ -6,7 +6,7 @@ use crate::pg::backend::Backend;
 use crate::pg::btree;
 use crate::pg::extension::oids;
 use crate::pg::snapshot::Latest;
-use crate::pg::table::{Access, Read, Row, Table, Written, as_of_now};
+use crate::pg::table::{Access, Read, Row, Table, Written};
 use crate::pg::value::{Key, Value};
 use crate::pg::{memory, role};
 use fencing_core::Token;
@@ -62,8 +62,10 @@ static SEEN: Backend<Places<i64>> = Places::new();
 
 /// The term of that token, as of now.
 pub fn read(token: Token) -> Option<Term> {
+    let token = token.to_bigint();
+    let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
     let table = Table::open(oids().term, Access::Read);
-    as_of_now(|read| find(&table, token, read))
+    SEEN.now(&table, &token, |row| row.bigint(1) == token, by_token).map(from_row)
 }
 
 /// Terms as of one moment, for whoever reads many.
@@ -81,14 +83,11 @@ impl Reader {
 
     /// The term of that token.
     pub fn read(&self, token: Token) -> Option<Term> {
-        find(&self.table, token, Read::Latest(&self.snapshot))
+        let token = token.to_bigint();
+        let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
+        let row = SEEN.find(&self.table, &token, |row| row.bigint(1) == token, by_token, Read::Latest(&self.snapshot));
+        row.map(from_row)
     }
-}
-
-fn find(table: &Table, token: Token, read: Read) -> Option<Term> {
-    let token = token.to_bigint();
-    let by_token = (oids().term_pkey, &[(1, Key::BigInt(token))][..]);
-    SEEN.find(table, &token, |row| row.bigint(1) == token, by_token, read).map(from_row)
 }
 
 /// The highest token of any term, and when that was granted.
