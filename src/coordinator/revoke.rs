@@ -56,7 +56,7 @@ pub fn request_handover(args: &Args) -> Result<Answer<'static>, Error> {
     let heartbeat = lock_heartbeat(&namespace, &id)?;
     let asked = once_free(&namespace, &id, || {
         let Some((lease, _)) = is_held() else { return Ok(Some(false)) };
-        if lease::request_handover(&lease) != Written::Done {
+        if Leases::to_write().request_handover(&lease) != Written::Done {
             return Ok(None);
         }
         event::record(&Event {
@@ -175,7 +175,7 @@ fn give_notice(
     grace: Span,
 ) -> Result<bool, Error> {
     let revoke_at = lease.record.revoke_at.min(now + grace);
-    if lease::announce_revocation(lease, revoke_at) != Written::Done {
+    if Leases::to_write().announce_revocation(lease, revoke_at) != Written::Done {
         return Ok(false);
     }
     if let Some(term) = term::read(lease.record.token) {

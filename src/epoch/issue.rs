@@ -24,18 +24,15 @@ pub fn draw(open: i64, terms: &Terms) -> Result<Option<(Token, u64)>, Error> {
         .hint("Commit the new epoch first."));
     }
     unclean::settle(open)?;
-    let drawn = locked(Mode::Intent, |last| {
+    let drawn = locked(Mode::Intent, |mut last| {
         // Somebody else may have drawn since, and may have committed.
-        let last = if may_be_behind(open, last, terms) {
+        if may_be_behind(open, last, terms) {
             let before = Latest::take();
-            let last = last_drawn();
+            last = last_drawn();
             if is_behind(open, epoch::floor(open), last, terms, &before) {
                 return Ok(None);
             }
-            last
-        } else {
-            last
-        };
+        }
         let (seq, lsn) = sequence::draw(extension::oids().term_seq).ok_or_else(exhausted)?;
         // Somebody may have moved it back just now, or has given it a cache.
         Ok(Some((seq, lsn)).filter(|_| seq > last || mutant::without("drawn_behind")))

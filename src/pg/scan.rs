@@ -118,10 +118,21 @@ impl Table {
         // SAFETY: the caller's promise.
         unsafe {
             let buffer = raw::ReadBuffer(self.rel, block);
-            if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < self.set_aside() {
+            self.tidy(buffer, self.set_aside());
+            raw::ReleaseBuffer(buffer);
+        }
+    }
+
+    /// Clears old versions away from a page that has less room.
+    ///
+    /// # Safety
+    /// Inside a guard, without destructors. `buffer` is pinned, and not locked.
+    unsafe fn tidy(&self, buffer: Buffer, room: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < room {
                 raw::heap_page_prune_opt(self.rel, buffer);
             }
-            raw::ReleaseBuffer(buffer);
         }
     }
 
@@ -141,9 +152,7 @@ impl Table {
                 found = self.in_chain(buffer, first, read);
             }
             raw::LockBuffer(buffer, UNLOCK);
-            if raw::PageGetHeapFreeSpace(pg_sys::BufferGetPage(buffer).cast()) < self.tight() {
-                raw::heap_page_prune_opt(self.rel, buffer);
-            }
+            self.tidy(buffer, self.tight());
             raw::ReleaseBuffer(buffer);
             found
         }

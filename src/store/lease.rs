@@ -93,14 +93,8 @@ impl Leases {
         let row = columns(lease, grant);
         match previous {
             Some(previous) => {
-                let mut column = 0;
-                self.0.update(
-                    &previous.row,
-                    &row.map(|value| {
-                        column += 1;
-                        (column, value)
-                    }),
-                )
+                let changes: [_; 16] = std::array::from_fn(|n| (n + 1, row[n]));
+                self.0.update(&previous.row, &changes)
             }
             None => {
                 self.0.insert(&row);
@@ -117,6 +111,18 @@ impl Leases {
     /// Records an end.
     pub fn end(&self, lease: &Lease, reason: EndReason, now: Instant) -> Written {
         self.0.update(&lease.row, &[(12, Value::Text(reason.as_str().as_bytes())), (15, Value::Time(now))])
+    }
+
+    /// Announces that the term will be revoked.
+    pub fn announce_revocation(&self, lease: &Lease, revoke_at: Instant) -> Written {
+        let expires_at = lease.record.expires_at.min(revoke_at);
+        let changes = [(7, Value::Time(expires_at)), (8, Value::Time(revoke_at)), (16, Value::Bool(true))];
+        self.0.update(&lease.row, &changes)
+    }
+
+    /// Asks the holder to hand over.
+    pub fn request_handover(&self, lease: &Lease) -> Written {
+        self.0.update(&lease.row, &[(16, Value::Bool(true))])
     }
 
     /// Removes the row.
@@ -148,7 +154,7 @@ fn is_of(row: &Row, lease: &LeaseId) -> bool {
 
 /// The leases of many terms, for whoever renews them in one command.
 pub struct Batch {
-    table: Table,
+    leases: Leases,
     snapshot: Latest,
 }
 
@@ -156,20 +162,20 @@ impl Batch {
     /// As of now, for who [may write leases](crate::pg::lock::try_write_leases).
     #[expect(clippy::new_without_default, reason = "opening a table is no default")]
     pub fn new() -> Batch {
-        Batch { table: Table::open(oids().lease, Access::Locked), snapshot: Latest::take() }
+        Batch { leases: Leases::locked(), snapshot: Latest::take() }
     }
 
     /// As [`read`]; a lease that was granted for the first time since is not seen.
     pub fn read(&self, lease: &LeaseId) -> Option<Lease> {
         let by_key = (oids().lease_pkey, &key_of(lease)[..]);
-        let row = SEEN.find(&self.table, lease, |row| is_of(row, lease), by_key, Read::Latest(&self.snapshot))?;
-        let row = if row.outdated { current(&self.table, lease)? } else { row };
+        let row = SEEN.find(&self.leases.0, lease, |row| is_of(row, lease), by_key, Read::Latest(&self.snapshot))?;
+        let row = if row.outdated { current(&self.leases.0, lease)? } else { row };
         Some(from_row(row))
     }
 
     /// As [`renew`], for commands to come: once for each lease.
     pub fn renew(&self, lease: &Lease, now: Instant, expires_at: Instant) -> Written {
-        self.table.replace(&lease.row, &renewed(now, expires_at))
+        self.leases.0.replace(&lease.row, &renewed(now, expires_at))
     }
 }
 
@@ -380,10 +386,6 @@ fn heartbeat_of(row: &Row) -> Heartbeat {
     }
 }
 
-fn table() -> Table {
-    Table::open(oids().lease, Access::Write)
-}
-
 /// A new term's columns.
 fn columns<'a>(lease: &'a LeaseId, grant: &Grant<'a>) -> [Value<'a>; 16] {
     [
@@ -408,15 +410,4 @@ fn columns<'a>(lease: &'a LeaseId, grant: &Grant<'a>) -> [Value<'a>; 16] {
 
 fn renewed(now: Instant, expires_at: Instant) -> [(usize, Value<'static>); 2] {
     [(6, Value::Time(now)), (7, Value::Time(expires_at))]
-}
-
-/// Announces that the term will be revoked.
-pub fn announce_revocation(lease: &Lease, revoke_at: Instant) -> Written {
-    let expires_at = lease.record.expires_at.min(revoke_at);
-    table().update(&lease.row, &[(7, Value::Time(expires_at)), (8, Value::Time(revoke_at)), (16, Value::Bool(true))])
-}
-
-/// Asks the holder to hand over.
-pub fn request_handover(lease: &Lease) -> Written {
-    table().update(&lease.row, &[(16, Value::Bool(true))])
 }
