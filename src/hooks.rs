@@ -33,6 +33,7 @@ pub unsafe extern "C-unwind" fn _PG_init() {
 
 /// Before commit an error is still an error; after it (and in an abort) one would take the server
 /// down, so nothing there but plain memory is touched.
+#[unsafe(link_section = ".text_hot")]
 unsafe extern "C-unwind" fn transaction_event(event: XactEvent::Type, _arg: *mut c_void) {
     match event {
         // SAFETY: no destructor in this frame.

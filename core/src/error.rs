@@ -136,6 +136,7 @@ pub struct Error {
 
 impl Error {
     /// An error with the hint that the table has for its code.
+    #[cold]
     pub fn new(code: Code, message: impl Into<String>) -> Error {
         Error { code, message: message.into(), detail: None, hint: code.hint().map(str::to_owned) }
     }

@@ -82,6 +82,7 @@ impl Subject {
 }
 
 /// Decides whether a write may pass. An accepted one holds the fence from now on.
+#[unsafe(link_section = ".text_hot")]
 pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     let enforce = question.strictness == Strictness::Enforce;
     if !(enforce && fences::enter_gate()) {
@@ -119,8 +120,12 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         }
         seen = latest.as_ref().and_then(|latest| latest.heartbeat.as_ref()?.seen);
         let now = *now.insert(clock::now());
-        let proof = if older_epoch { Claim::of_older_epoch } else { Claim::superseded };
-        match proof(fence, coordinator).filter(|_| stale) {
+        let proof = match (stale, older_epoch) {
+            (false, _) => None,
+            (true, false) => Claim::superseded(fence, coordinator),
+            (true, true) => Claim::of_older_epoch(fence, coordinator),
+        };
+        match proof {
             Some((claim, fence)) => (Presented::Own(claim), Some(fence)),
             None => (presented(&subject.lease, question.inline, latest.as_ref(), on_expiry, now), fence),
         }
@@ -179,6 +184,7 @@ struct Latest {
 
 impl Latest {
     /// Under the fence's lock, unless nothing depends on it.
+    #[unsafe(link_section = ".text_hot")]
     fn read(lease: &LeaseId, strictness: Strictness) -> Option<Latest> {
         let access = if strictness == Strictness::Enforce { Access::Locked } else { Access::Read };
         if let Some(row) = lease::heartbeat(lease, access) {
@@ -223,6 +229,7 @@ fn presented(
 }
 
 /// What is known of the term that `token` names.
+#[unsafe(link_section = ".text_hot")]
 fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: ExpiryRule, now: Instant) -> Claim {
     let takeover_visible = latest.is_none_or(|latest| takeover_visible(lease, latest));
     // Whoever changes what a foreign key refers to also writes what refers to it.

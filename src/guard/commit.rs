@@ -30,6 +30,7 @@ pub fn has_work() -> bool {
 }
 
 /// Checks every term that this transaction wrote under once more; makes an acquisition durable.
+#[unsafe(link_section = ".text_hot")]
 pub fn before_commit() -> Result<(), Error> {
     stale::require_rolled_back()?;
     recheck()?;
@@ -70,6 +71,7 @@ pub fn before_prepare() -> Result<(), Error> {
     recheck()
 }
 
+#[unsafe(link_section = ".text_hot")]
 fn recheck() -> Result<(), Error> {
     if mutant::without("recheck") {
         return Ok(());

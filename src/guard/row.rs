@@ -5,7 +5,7 @@ use super::ruling::rule;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settled};
 use crate::pg::key_type::{KeyBytes, KeyType};
-use crate::pg::tuple::column;
+use crate::pg::tuple::{bigint, column};
 use crate::pg::{mutant, tuple, xact};
 use crate::transaction::{self, maintenance};
 use fencing_core::definition::KeySource;
@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 ///
 /// # Safety
 /// `data` must be that of the row trigger's call at hand.
+#[unsafe(link_section = ".text_hot")]
 pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<HeapTuple, Error> {
     // SAFETY: the caller's promise; both tuples match the relation's descriptor.
     unsafe {
@@ -200,6 +201,7 @@ fn remember(statement: &mut Statement, generation: u64, accepted: Option<Token>)
 }
 
 /// Reads the key columns' values of `tuple` into one of the statement's buffers. NULL is refused.
+#[unsafe(link_section = ".text_hot")]
 unsafe fn read_key(
     statement: &mut Statement,
     tuple: HeapTuple,
@@ -237,6 +239,7 @@ fn null_key(statement: &Statement, number: i32) -> Error {
 }
 
 /// The lease key of a row: one column's text, or the text of a row of several.
+#[unsafe(link_section = ".text_hot")]
 unsafe fn key_text(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> KeyBytes {
     let text = |&(number, kind): &(i32, KeyType)| {
         // SAFETY: the caller's: a tuple of this descriptor; NULLs were refused.
@@ -273,6 +276,7 @@ pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) ->
 /// Whether the key columns of `tuple` have these values. Doesn't raise; `false` where only a closer look
 /// would tell.
 #[inline]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn has_key(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc, key: &KeyBytes) -> bool {
     let strip = |rest, &(number, kind): &(i32, KeyType)| {
         // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
@@ -308,9 +312,4 @@ unsafe fn stamp(
         }
         if changes.is_empty() { row } else { tuple::with_columns(row, descriptor, &changes) }
     }
-}
-
-unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<i64> {
-    // SAFETY: the caller's: the column is a bigint.
-    unsafe { column(tuple, number, descriptor) }.map(|value| value.value() as i64)
 }

@@ -19,6 +19,7 @@ pub enum Ruling {
 }
 
 /// Asks about one lease. `question` is that of the statement's guard.
+#[unsafe(link_section = ".text_hot")]
 pub fn rule(statement: &Statement, question: &Question) -> Result<Ruling, Error> {
     let Some(coordinator) = statement.guard.definition.coordinator.as_deref() else {
         return check::check(question).map(|(verdict, subject)| Ruling::Local(verdict, subject));
@@ -56,6 +57,7 @@ impl Ruling {
     ///
     /// # Safety
     /// `data` must be that of the trigger call at hand.
+    #[unsafe(link_section = ".text_hot")]
     pub unsafe fn settle(self, data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<Option<Token>, Error> {
         use fencing_core::remote::Verdict as There;
         let observes = statement.guard.definition.observe;

@@ -70,7 +70,8 @@ impl Statement {
         // used, and runs the callback before it frees it. What it gives is aligned for any type.
         unsafe {
             let context = (*flinfo).fn_mcxt;
-            let statement: *mut Statement = pg_sys::MemoryContextAlloc(context, size_of::<Statement>()).cast();
+            let memory = raw::catch(|| raw::MemoryContextAlloc(context, size_of::<Statement>()));
+            let statement: *mut Statement = memory.cast();
             statement.write(state);
             (*statement).callback.func = Some(ended);
             (*statement).callback.arg = statement.cast();
@@ -82,6 +83,7 @@ impl Statement {
 }
 
 /// The statement has ended, one way or another. Touches this library's memory alone.
+#[unsafe(link_section = ".text_hot")]
 unsafe extern "C-unwind" fn ended(statement: *mut c_void) {
     let statement = statement.cast::<Statement>();
     // SAFETY: made by `install`, and PostgreSQL calls this once, before it frees the memory.

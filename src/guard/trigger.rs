@@ -26,6 +26,7 @@ finfo!(fencing_guard_row);
 /// # Safety
 /// PostgreSQL calls it.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text_hot")]
 pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallInfo) -> Datum {
     // SAFETY: PostgreSQL passed the call; `fn_extra` is this function's own, set by
     // `Statement::install`. The frame holds no destructor.
@@ -35,18 +36,24 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
         if !statement.is_null() && (*statement).plain && settled(&*statement) && same_key(data, &*statement) {
             return Datum::from(passed_tuple(data));
         }
-        let outcome = guarded(|| {
-            let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
-            let statement = match statement_of(fcinfo, data, "row") {
-                // A guard that can't be understood lets nothing pass but maintenance.
-                Err(_) if maintenance::is_on() || mutant::without("missing_column") => {
-                    return Ok(Outcome::Value(Datum::from(passed_tuple(data))));
-                }
-                statement => statement?,
-            };
-            Ok(Outcome::Value(Datum::from(check_row(data, statement)?)))
-        });
+        let outcome = guarded(|| guarded_row(fcinfo).map(|row| Outcome::Value(Datum::from(row))));
         finish(outcome, fcinfo)
+    }
+}
+
+/// The row as it is to be stored.
+#[unsafe(link_section = ".text_hot")]
+#[inline(never)]
+unsafe fn guarded_row(fcinfo: pg_sys::FunctionCallInfo) -> Result<pg_sys::HeapTuple, Error> {
+    // SAFETY: PostgreSQL passed the call.
+    unsafe {
+        let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
+        let statement = match statement_of(fcinfo, data, "row") {
+            // A guard that can't be understood lets nothing pass but maintenance.
+            Err(_) if maintenance::is_on() || mutant::without("missing_column") => return Ok(passed_tuple(data)),
+            statement => statement?,
+        };
+        check_row(data, statement)
     }
 }
 
@@ -174,6 +181,7 @@ unsafe fn trigger_data(fcinfo: pg_sys::FunctionCallInfo, kind: u32) -> Result<*m
     }
 }
 
+#[unsafe(link_section = ".text_hot")]
 unsafe fn statement_of<'a>(
     fcinfo: pg_sys::FunctionCallInfo,
     data: *mut pg_sys::TriggerData,

@@ -35,5 +35,5 @@ pub fn highest(index: Oid) -> Option<i64> {
         key
     };
     // SAFETY: as the closure says.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }
+    unsafe { raw::catch(look) }
 }

@@ -1,8 +1,8 @@
 //! Triggers and inheritance, as the catalogs have them: for looking at many tables without opening,
 //! and so without locking, any.
 
-use super::text;
 use super::value::{Key, scan_keys};
+use super::{raw, text};
 use pgrx::pg_sys::{self, Oid};
 use std::ffi::CStr;
 
@@ -135,7 +135,7 @@ unsafe extern "C-unwind" {
 pub fn with_descendants(relation: Oid, lock: pg_sys::LOCKMODE) -> Vec<Oid> {
     // SAFETY: the closure holds no destructor; the list has as many elements as it says, all oids.
     unsafe {
-        let list = pg_sys::ffi::pg_guard_ffi_boundary(|| find_all_inheritors(relation, lock, std::ptr::null_mut()));
+        let list = raw::catch(|| find_all_inheritors(relation, lock, std::ptr::null_mut()));
         (0..(*list).length as usize).map(|i| (*(*list).elements.add(i)).oid_value).collect()
     }
 }

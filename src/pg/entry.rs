@@ -92,6 +92,7 @@ unsafe extern "C-unwind" {
 ///
 /// # Safety
 /// To be called by a function that PostgreSQL calls and that holds nothing with a destructor.
+#[unsafe(link_section = ".text_hot")]
 pub unsafe fn finish(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datum {
     // SAFETY: the caller's promise; an error inside leaves by longjmp over plain frames, and the
     // abort that follows restores the role.
@@ -421,7 +422,7 @@ impl Answer<'_> {
                 Outcome::Execute(Script { before, sql: text::to_server_cstr(&sql), after, owner })
             }
             // SAFETY: the closure has no destructor.
-            Answer::One(value) => match unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| value.datum()) } {
+            Answer::One(value) => match unsafe { raw::catch(|| value.datum()) } {
                 (_, true) => Outcome::Null,
                 (datum, false) => Outcome::Value(datum),
             },
@@ -429,7 +430,7 @@ impl Answer<'_> {
             // has no destructor.
             Answer::Record(row) => unsafe {
                 let descriptor = columns_of(fcinfo, row.len());
-                pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                raw::catch(|| {
                     let (mut values, mut nulls) = datums(&row);
                     let tuple = raw::heap_form_tuple(descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
                     Outcome::Value(raw::HeapTupleHeaderGetDatum((*tuple).t_data))
@@ -442,7 +443,7 @@ impl Answer<'_> {
                 let descriptor = (*result).setDesc;
                 let put = |row: &Vec<Value>| {
                     require_columns(descriptor, row.len());
-                    pg_sys::ffi::pg_guard_ffi_boundary(|| {
+                    raw::catch(|| {
                         let (mut values, mut nulls) = datums(row);
                         raw::tuplestore_putvalues(
                             (*result).setResult,

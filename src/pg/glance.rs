@@ -50,7 +50,7 @@ pub fn is_still(place: &Place, version: Version) -> bool {
     // SAFETY: where the page is in that buffer, it stays there while pinned, and its LSN is what it begins
     // with. No destructor in here.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        raw::catch(|| {
             if !raw::ReadRecentBuffer(file, pg_sys::ForkNumber::MAIN_FORKNUM, place.block(), buffer) {
                 return false;
             }
@@ -80,7 +80,7 @@ pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T
         (buffer, row_at(table, place.at, buffer))
     };
     // SAFETY: as the closure says.
-    let (buffer, header) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) };
+    let (buffer, header) = unsafe { raw::catch(look) };
     let result = header.map(|row| {
         // SAFETY: pinned and locked above; this can't raise.
         let settled = unsafe { is_settled(row).then(|| Version(raw::BufferGetLSNAtomic(buffer))) };

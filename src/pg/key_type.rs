@@ -70,6 +70,7 @@ impl KeyType {
     ///
     /// # Safety
     /// `datum` must be a non-null value of such a type.
+    #[unsafe(link_section = ".text_hot")]
     pub unsafe fn text(self, datum: Datum) -> KeyBytes {
         // SAFETY: the caller's promise.
         unsafe {

@@ -187,13 +187,14 @@ impl Tag {
     /// Takes the lock until the transaction ends, waiting for it if need be.
     pub fn lock(&self, mode: Mode) {
         // SAFETY: a well-formed tag.
-        owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, false) });
+        owned_by_transaction(|| unsafe { raw::catch(|| raw::LockAcquire(&self.0, mode.lockmode(), false, false)) });
     }
 
     /// Takes the lock if it is free.
     pub fn try_lock(&self, mode: Mode) -> bool {
         // SAFETY: as `lock`.
-        let got = owned_by_transaction(|| unsafe { pg_sys::LockAcquire(&self.0, mode.lockmode(), false, true) });
+        let got =
+            owned_by_transaction(|| unsafe { raw::catch(|| raw::LockAcquire(&self.0, mode.lockmode(), false, true)) });
         got != pg_sys::LockAcquireResult::LOCKACQUIRE_NOT_AVAIL
     }
 
@@ -316,7 +317,7 @@ pub fn enter_gate() {
     let (gate, mode) = (Tag::gate(), Mode::Reference.lockmode());
     // SAFETY: a lock of an existing relation; inside a transaction. No destructor in here.
     owned_by_transaction(|| unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        raw::catch(|| {
             raw::LockAcquire(&gate.0, mode, false, false);
             raw::AcceptInvalidationMessages();
         });
@@ -350,7 +351,7 @@ pub fn writes_leases() -> bool {
 fn try_gate(mode: Mode) -> bool {
     let relation = gate_relation();
     // SAFETY: as `enter_gate`; brings word of changes as that does.
-    owned_by_transaction(|| unsafe { pg_sys::ConditionalLockRelationOid(relation, mode.lockmode()) })
+    owned_by_transaction(|| unsafe { raw::catch(|| raw::ConditionalLockRelationOid(relation, mode.lockmode())) })
 }
 
 /// Undoes one `try_enter_gate`.

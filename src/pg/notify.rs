@@ -1,7 +1,6 @@
 //! NOTIFY.
 
-use super::text;
-use pgrx::pg_sys;
+use super::{raw, text};
 use std::ffi::{CStr, c_char};
 
 unsafe extern "C-unwind" {
@@ -12,5 +11,5 @@ unsafe extern "C-unwind" {
 pub fn send(channel: &CStr, payload: &str) {
     let payload = text::to_server_cstr(payload);
     // SAFETY: both are NUL-terminated and copied; no destructor in the closure.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| Async_Notify(channel.as_ptr(), payload)) };
+    unsafe { raw::catch(|| Async_Notify(channel.as_ptr(), payload)) };
 }

@@ -1,7 +1,7 @@
 //! PostgreSQL's functions as the hot path calls them.
 //!
 //! pgrx puts a `sigsetjmp` around every call. The first group can't raise and needs none. The second
-//! can, and is called by the handful, from closures under one guard that hold no destructor.
+//! can, and is called by the handful, inside of one [`catch`].
 
 #![expect(missing_docs, reason = "PostgreSQL documents its own functions")]
 
@@ -17,6 +17,33 @@ use pgrx::pg_sys::{
     varlena,
 };
 use std::ffi::{c_char, c_void};
+use std::mem::{ManuallyDrop, MaybeUninit};
+
+/// Runs `calls` so that an error which they raise unwinds Rust's frames as a panic. One copy of what that
+/// takes is shared by all who come here: in a short transaction it is met for the first time once, not
+/// once for every place that calls PostgreSQL.
+///
+/// # Safety
+/// Nothing in `calls` has a destructor, or panics.
+#[inline]
+pub unsafe fn catch<T>(calls: impl FnOnce() -> T) -> T {
+    let mut calls = ManuallyDrop::new(calls);
+    let mut result = MaybeUninit::uninit();
+    // SAFETY: run once; the caller's promise.
+    unsafe {
+        catch_errors(&mut || {
+            result.write(ManuallyDrop::take(&mut calls)());
+        });
+        result.assume_init()
+    }
+}
+
+#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
+unsafe fn catch_errors(calls: &mut dyn FnMut()) {
+    // SAFETY: the caller's promise.
+    unsafe { pgrx::pg_sys::ffi::pg_guard_ffi_boundary(calls) }
+}
 
 unsafe extern "C-unwind" {
     // These can't raise.
@@ -53,11 +80,18 @@ unsafe extern "C-unwind" {
     pub fn AcceptInvalidationMessages();
     pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
     pub fn GetLatestSnapshot() -> Snapshot;
+    pub fn GetTransactionSnapshot() -> Snapshot;
+    pub fn XidInMVCCSnapshot(xid: TransactionId, snapshot: Snapshot) -> bool;
+    pub fn pg_detoast_datum_packed(datum: *mut varlena) -> *mut varlena;
+    pub fn has_privs_of_role(member: Oid, role: Oid) -> bool;
+    pub fn getmissingattr(columns: TupleDesc, number: i32, is_null: *mut bool) -> Datum;
     pub fn RegisterSnapshot(snapshot: Snapshot) -> Snapshot;
     pub fn CommandCounterIncrement();
     pub fn PreventCommandIfReadOnly(command: *const c_char);
     pub fn PreventCommandDuringRecovery(command: *const c_char);
     pub fn palloc(size: usize) -> *mut c_void;
+    pub fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
+    pub fn ConditionalLockRelationOid(relation: Oid, mode: LOCKMODE) -> bool;
     pub fn cstring_to_text_with_len(bytes: *const c_char, length: i32) -> *mut varlena;
     pub fn tuplestore_putvalues(store: *mut Tuplestorestate, columns: TupleDesc, values: *mut Datum, nulls: *mut bool);
     pub fn HeapTupleHeaderGetDatum(tuple: HeapTupleHeader) -> Datum;

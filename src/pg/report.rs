@@ -4,6 +4,7 @@
 //! XX000. So an entry point runs its body under pgrx's guard, gets a plain [`Raise`] back once
 //! every Rust frame has been left, and raises it here.
 
+use super::raw;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys;
 use std::cell::RefCell;
@@ -124,5 +125,5 @@ fn say(level: c_int, error: &Error) {
     let raise = Raise::new(error);
     // SAFETY: below ERROR, `errfinish` returns, unless a cancel arrives; the closure holds no
     // destructor.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raise.report(level)) }
+    unsafe { raw::catch(|| raise.report(level)) }
 }

@@ -41,9 +41,10 @@ pub fn is_superuser(role: Oid) -> bool {
 
 /// Whether `member` is `role`, or has its privileges as a member; superusers have those of every role.
 /// Who must SET ROLE first (NOINHERIT) or may not even that counts only once it has.
+#[inline]
 pub fn is_member(member: Oid, role: Oid) -> bool {
     // SAFETY: a catalog look-up inside a transaction.
-    member == role || unsafe { pg_sys::has_privs_of_role(member, role) }
+    member == role || unsafe { raw::catch(|| raw::has_privs_of_role(member, role)) }
 }
 
 /// Whether there is such a role.

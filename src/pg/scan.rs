@@ -269,7 +269,7 @@ impl Table {
             found
         };
         // SAFETY: as the closure says; it has no destructor.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(search) }
+        unsafe { raw::catch(search) }
     }
 
     /// Where a row is that has just been stored there.
@@ -298,7 +298,7 @@ impl Table {
                 .flatten()
         };
         // SAFETY: as the closure says; it has no destructor.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(look) }
+        unsafe { raw::catch(look) }
     }
 
     /// Any row, for tables that have one.
@@ -417,6 +417,6 @@ impl Table {
             row
         };
         // SAFETY: as the closure says; it has no destructor.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(judge) }
+        unsafe { raw::catch(judge) }
     }
 }

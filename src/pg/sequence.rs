@@ -42,7 +42,7 @@ pub fn draw(sequence: Oid) -> Option<(i64, pg_sys::XLogRecPtr)> {
             (value, lsn)
         };
         // SAFETY: as the closure says.
-        Some(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(draw) })
+        Some(unsafe { raw::catch(draw) })
     })
     .catch_when(pgrx::PgSqlErrorCode::ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED, |_| None)
     .execute()
@@ -122,7 +122,7 @@ fn set(sequence: Oid, value: i64, drawn: bool) {
 pub fn restart_at(sequence: Oid, value: i64) {
     // SAFETY: PostgreSQL's own TRUNCATE ... RESTART IDENTITY does so; the closure holds no destructor.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| ResetSequence(sequence));
+        raw::catch(|| ResetSequence(sequence));
     }
     start_at(sequence, value);
 }
@@ -130,7 +130,7 @@ pub fn restart_at(sequence: Oid, value: i64) {
 /// The sequence, and the LSN of its page.
 fn look(sequence: Oid) -> (SequenceData, pg_sys::XLogRecPtr) {
     // SAFETY: the closure has no destructor.
-    unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| state(sequence)) }
+    unsafe { raw::catch(|| state(sequence)) }
 }
 
 /// The same.

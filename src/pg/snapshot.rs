@@ -13,7 +13,7 @@ impl Latest {
     /// Takes it. Take it after the lock that keeps what is to be read in place.
     pub fn take() -> Latest {
         // SAFETY: inside a transaction; registered until dropped.
-        Latest(unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| raw::RegisterSnapshot(raw::GetLatestSnapshot())) })
+        Latest(unsafe { raw::catch(|| raw::RegisterSnapshot(raw::GetLatestSnapshot())) })
     }
 
     pub(super) fn raw(&self) -> pg_sys::Snapshot {
@@ -35,13 +35,14 @@ impl Drop for Latest {
 /// committed; for this transaction's own writes, those of commands before `written_by`'s end.
 ///
 /// `written_by` is the command that wrote, where the writer is this transaction itself.
+#[unsafe(link_section = ".text_hot")]
 pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
     // SAFETY: inside a transaction; the active snapshot outlives the call.
     unsafe {
         // A foreign key's own queries run under a snapshot of their own; what led to them was
         // decided under the transaction's.
         let snapshot = if super::xact::uses_one_snapshot() {
-            pg_sys::GetTransactionSnapshot()
+            raw::catch(|| raw::GetTransactionSnapshot())
         } else if raw::ActiveSnapshotSet() {
             raw::GetActiveSnapshot()
         } else {
@@ -64,7 +65,7 @@ pub fn statement_sees(xid: u64, written_by: Option<CommandId>) -> bool {
         if (xid.wrapping_sub((*snapshot).xmin.into_inner()) as i32) < 0 {
             return true;
         }
-        !pg_sys::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid), snapshot)
+        !raw::catch(|| raw::XidInMVCCSnapshot(pg_sys::TransactionId::from_inner(xid), snapshot))
     }
 }
 

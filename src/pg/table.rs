@@ -218,7 +218,7 @@ impl Table {
             versions
         };
         // SAFETY: as the closure says; it has no destructor.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) }
+        unsafe { raw::catch(store) }
     }
 
     /// Adds a row that is there at once and for good, for everyone: also if this transaction is rolled
@@ -243,7 +243,7 @@ impl Table {
             raw::UnlockReleaseBuffer(buffer);
         };
         // SAFETY: as the closure says.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(freeze) }
+        unsafe { raw::catch(freeze) }
     }
 
     /// Replaces columns of fixed width in the very version of a row that was read, in no index: at once and
@@ -252,7 +252,7 @@ impl Table {
     pub fn overwrite(&self, row: &Row, changes: &[(usize, Value)]) {
         // SAFETY: both tuples are whole.
         let (new, old) = unsafe {
-            let (new, ..) = pg_sys::ffi::pg_guard_ffi_boundary(|| self.changed(row, changes));
+            let (new, ..) = raw::catch(|| self.changed(row, changes));
             (columns_of(new), columns_of(row.tuple))
         };
         assert_eq!(new.1, old.1, "columns of another width");
@@ -270,7 +270,7 @@ impl Table {
             raw::UnlockReleaseBuffer(buffer);
         };
         // SAFETY: as the closure says.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(overwrite) }
+        unsafe { raw::catch(overwrite) }
     }
 
     /// Replaces columns (by number, from 1) of a row that was read, unless somebody else was faster:
@@ -284,7 +284,7 @@ impl Table {
         let written = self.store(row, changes, true);
         // SAFETY: the page was there a moment ago, under a lock that keeps the table from shrinking; the
         // closure has no destructor.
-        unsafe { pg_sys::ffi::pg_guard_ffi_boundary(|| self.make_room(row.place().block())) };
+        unsafe { raw::catch(|| self.make_room(row.place().block())) };
         written
     }
 
@@ -330,7 +330,7 @@ impl Table {
             (outcome, versions)
         };
         // SAFETY: as the closure says; it has no destructor.
-        let (outcome, versions) = unsafe { pg_sys::ffi::pg_guard_ffi_boundary(store) };
+        let (outcome, versions) = unsafe { raw::catch(store) };
         if let Some(seen) = &row.seen {
             seen.set(versions);
         }

@@ -2,6 +2,7 @@
 //!
 //! Keys and labels are stored and compared as bytes; only what is shown or parsed is converted.
 
+use super::raw;
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -70,7 +71,7 @@ pub unsafe fn with_bytes<T>(datum: pg_sys::Datum, body: impl FnOnce(&[u8]) -> T)
     // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a plain varlena.
     unsafe {
         let plain = plain_bytes(datum).or_else(|| {
-            let whole: *mut pg_sys::varlena = pg_sys::pg_detoast_datum_packed(datum.cast_mut_ptr());
+            let whole = raw::catch(|| raw::pg_detoast_datum_packed(datum.cast_mut_ptr()));
             plain_bytes(pg_sys::Datum::from(whole))
         });
         body(plain.unwrap_or_default())

@@ -1,7 +1,7 @@
 //! Rows as a trigger gets them, and gives them back.
 
 use super::raw;
-use pgrx::pg_sys::{self, Datum, HeapTuple, TupleDesc};
+use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleHeader, TupleDesc};
 
 const HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
 const BIGINT: usize = size_of::<i64>();
@@ -10,35 +10,87 @@ const BIGINT: usize = size_of::<i64>();
 ///
 /// # Safety
 /// `tuple` must be of this descriptor, which has that column; not a system column.
+#[unsafe(link_section = ".text_hot")]
 #[inline]
 pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Datum> {
-    // SAFETY: the caller's promise. What stands for a column added later is looked up where a row ends early.
+    // SAFETY: the caller's promise.
     unsafe {
         let header = (*tuple).t_data;
         let index = number as usize - 1;
-        let no_nulls = u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL == 0;
-        let ends_early = number > i32::from((*header).t_infomask2) & pg_sys::HEAP_NATTS_MASK as i32;
-        if ends_early || no_nulls && has_fixed_offset(descriptor, index) {
-            let mut is_null = false;
-            let value = pg_sys::htup::heap_getattr(tuple, number, descriptor, &mut is_null);
-            return (!is_null).then_some(value);
+        if number > columns_stored(header) {
+            return added_later(number, descriptor);
         }
-        let is_null = !no_nulls && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0;
-        (!is_null).then(|| raw::nocachegetattr(tuple, number, descriptor))
+        if is_null(header, index) {
+            return None;
+        }
+        if u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL == 0 {
+            let (offset, by_value, length) = layout(descriptor, index);
+            let value = header.cast::<u8>().offset(isize::from((*header).t_hoff) + offset as isize);
+            match (by_value, length) {
+                _ if offset < 0 => {}
+                (false, _) => return Some(Datum::from(value)),
+                (true, 4) => return Some(value.cast::<i32>().read().into()),
+                (true, 8) => return Some(value.cast::<i64>().read().into()),
+                _ => {}
+            }
+        }
+        Some(raw::nocachegetattr(tuple, number, descriptor))
     }
 }
 
-/// Whether a column is known to begin at the same place in every row without NULLs.
-unsafe fn has_fixed_offset(descriptor: TupleDesc, index: usize) -> bool {
+/// A column of type bigint. The last one is where the row ends.
+///
+/// # Safety
+/// As [`column`]; and it is one.
+#[inline]
+pub unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<i64> {
+    // SAFETY: the caller's promise; a row ends with its last column, whose length is a multiple of its alignment.
+    unsafe {
+        let header = (*tuple).t_data;
+        if number != (*descriptor).natts || number != columns_stored(header) {
+            return column(tuple, number, descriptor).map(|value| value.value() as i64);
+        }
+        let end = header.cast::<u8>().add((*tuple).t_len as usize);
+        (!is_null(header, number as usize - 1)).then(|| end.sub(BIGINT).cast::<i64>().read())
+    }
+}
+
+/// How many columns a row has; those that were added later are missing.
+unsafe fn columns_stored(header: HeapTupleHeader) -> i32 {
+    // SAFETY: the caller's: a row.
+    i32::from(unsafe { (*header).t_infomask2 }) & pg_sys::HEAP_NATTS_MASK as i32
+}
+
+/// Whether a column that the row has is NULL.
+unsafe fn is_null(header: HeapTupleHeader, index: usize) -> bool {
+    // SAFETY: the caller's: a row with that column.
+    unsafe {
+        u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL != 0
+            && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0
+    }
+}
+
+/// Where a column begins in every row without NULLs (negative where that differs), whether it is stored as a
+/// value, and its length.
+unsafe fn layout(descriptor: TupleDesc, index: usize) -> (i32, bool, i16) {
     // SAFETY: the caller's: the descriptor has the column.
     unsafe {
         let count = (*descriptor).natts as usize;
         #[cfg(not(feature = "pg18"))]
-        let columns = (*descriptor).attrs.as_slice(count);
+        let column = &(*descriptor).attrs.as_slice(count)[index];
         #[cfg(feature = "pg18")]
-        let columns = (*descriptor).compact_attrs.as_slice(count);
-        columns[index].attcacheoff >= 0
+        let column = &(*descriptor).compact_attrs.as_slice(count)[index];
+        (column.attcacheoff, column.attbyval, column.attlen)
     }
+}
+
+/// What stands for a column that was added after the row was stored.
+#[cold]
+unsafe fn added_later(number: i32, descriptor: TupleDesc) -> Option<Datum> {
+    let mut is_null = false;
+    // SAFETY: the caller's: the descriptor has the column.
+    let value = unsafe { raw::catch(|| raw::getmissingattr(descriptor, number, &mut is_null)) };
+    (!is_null).then_some(value)
 }
 
 /// A copy of `tuple` with some columns changed; `None` stores NULL.
@@ -70,7 +122,7 @@ unsafe fn ends_with(tuple: HeapTuple, descriptor: TupleDesc, column: i32) -> boo
         let (offset, length) = (header.t_hoff as usize, (*tuple).t_len as usize);
         let bitmap = (column as usize).div_ceil(8);
         (*descriptor).natts == column
-            && i32::from(header.t_infomask2) & pg_sys::HEAP_NATTS_MASK as i32 == column
+            && columns_stored((*tuple).t_data) == column
             && offset >= HEADER + bitmap
             && length >= offset + BIGINT
             && (length - offset).is_multiple_of(BIGINT)
@@ -83,14 +135,14 @@ unsafe fn without_last(tuple: HeapTuple) -> HeapTuple {
     // is filled before use.
     unsafe {
         let length = (*tuple).t_len as usize - BIGINT;
-        let copy: HeapTuple = pg_sys::palloc(size_of::<pg_sys::HeapTupleData>() + length).cast();
+        let copy: HeapTuple = raw::catch(|| raw::palloc(size_of::<pg_sys::HeapTupleData>() + length)).cast();
         let data = copy.add(1).cast::<u8>();
         std::ptr::copy_nonoverlapping((*tuple).t_data.cast::<u8>(), data, length);
         *copy = *tuple;
         (*copy).t_data = data.cast();
         (*copy).t_len = length as u32;
         let header = &mut *(*copy).t_data;
-        let last = (usize::from(header.t_infomask2) & pg_sys::HEAP_NATTS_MASK as usize) - 1;
+        let last = columns_stored(header) as usize - 1;
         let bits = data.add(HEADER);
         if u32::from(header.t_infomask) & pg_sys::HEAP_HASNULL == 0 {
             // There was no bitmap: there is room for one of a byte.

@@ -86,7 +86,7 @@ pub fn next_full_xid() -> u64 {
 pub fn require_writable(command: &std::ffi::CStr) {
     // SAFETY: raise or return.
     unsafe {
-        pg_sys::ffi::pg_guard_ffi_boundary(|| {
+        raw::catch(|| {
             raw::PreventCommandIfReadOnly(command.as_ptr());
             raw::PreventCommandDuringRecovery(command.as_ptr());
         });

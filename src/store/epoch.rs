@@ -153,6 +153,7 @@ pub fn coordinator() -> Option<Coordinator> {
 }
 
 /// The same for guards, to which none is as good as closed; and whether any guarded table is blocked.
+#[unsafe(link_section = ".text_hot")]
 pub fn admission() -> (Coordinator, bool) {
     known().map_or((Coordinator::Closed, false), |known| (known.coordinator, known.any_blocked))
 }

@@ -242,6 +242,7 @@ fn ttl(row: &Row) -> Span {
 }
 
 /// Whether a term is bound to a backend that is gone. Process 0 binds none.
+#[inline]
 fn is_gone(pid: i32, started: Instant) -> bool {
     pid != 0 && !session::is_alive(Session { pid, started })
 }
@@ -308,6 +309,7 @@ struct Head {
 /// read, or miss both: then a snapshot decides.
 ///
 /// `access`: [`Access::Locked`] for those who have passed the gate, which is this table's lock.
+#[unsafe(link_section = ".text_hot")]
 pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     // Locking the table brought word if it was moved or has shrunk.
     let version = extension::configuration_version();

@@ -21,7 +21,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::rc::Rc;
 
 /// The identity of a lease.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Eq, Debug)]
 pub struct LeaseId {
     /// `namespace.id`
     pub namespace: i32,
@@ -77,6 +77,14 @@ impl Hasher for LeaseHasher {
 
     fn write_u32(&mut self, n: u32) {
         self.number(u64::from(n));
+    }
+}
+
+impl PartialEq for LeaseId {
+    fn eq(&self, other: &LeaseId) -> bool {
+        self.hash == other.hash
+            && self.namespace == other.namespace
+            && (Rc::ptr_eq(&self.key, &other.key) || self.key == other.key)
     }
 }
 

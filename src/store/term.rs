@@ -29,6 +29,7 @@ pub struct Term {
 
 /// Whether a term is that user's, who is `role` or a member of it. One of another cluster is nobody's any
 /// more: it is void, and is to hear that.
+#[inline]
 pub fn is_own(token: Token, role: Oid, user: Oid) -> bool {
     role::is_member(user, role) || !epoch::is_of_this_cluster(token.epoch())
 }

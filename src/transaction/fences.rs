@@ -221,12 +221,14 @@ pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Er
     for (lease, accepted) in accepted {
         visit(lease, accepted)?;
     }
-    super::with(|t| t.fences.leases = leases);
+    // What it replaces is empty: nothing to be dropped.
+    super::with(|t| std::mem::forget(std::mem::replace(&mut t.fences.leases, leases)));
     Ok(())
 }
 
 /// Locks the fence of a lease, shared, until the transaction ends; waits while the lease is being
 /// acquired.
+#[unsafe(link_section = ".text_hot")]
 pub fn lock_shared(lease: &LeaseId) {
     if mutant::without("fence") {
         return;
@@ -255,6 +257,7 @@ pub fn require_lock(lease: &LeaseId) -> Result<(), Error> {
 
 /// Passes the gate, unless this transaction has. `true` where it passed it now, which brought word of
 /// every change that was committed before.
+#[unsafe(link_section = ".text_hot")]
 pub fn enter_gate() -> bool {
     if super::with(|t| t.fences.gate.is_some()) {
         return false;
@@ -266,6 +269,7 @@ pub fn enter_gate() -> bool {
 }
 
 /// Records that a write was accepted.
+#[unsafe(link_section = ".text_hot")]
 pub fn accept(lease: &LeaseId, token: Token, namespace: Rc<Namespace>, seen: Option<Seen>) {
     let (user, level) = (role::outer_user(), xact::nest_level());
     super::with(|t| t.fences.accept(lease, Accepted { token, namespace, seen, user, trusted: true }, level));

@@ -36,11 +36,13 @@ impl HeldLeases {
         self.others.clear();
     }
 
+    #[inline]
     fn is_first(&self, lease: &LeaseId) -> bool {
         self.first_is_held && self.first.as_ref().is_some_and(|(first, _)| first == lease)
     }
 
     /// What is held of this lease.
+    #[inline]
     pub fn get(&self, lease: &LeaseId) -> Option<&Held> {
         if self.is_first(lease) { self.first.as_ref().map(|(_, held)| held) } else { self.others.get(lease) }
     }
@@ -51,14 +53,19 @@ impl HeldLeases {
     }
 
     /// The same, from now on if nothing was held yet.
+    #[unsafe(link_section = ".text_hot")]
     pub fn entry(&mut self, lease: &LeaseId) -> &mut Held {
         if self.first_is_held && !self.is_first(lease) {
             return self.others.entry(lease.clone()).or_default();
         }
-        let known = self.first.take().filter(|(first, _)| first == lease);
-        let (lease, held) = known.unwrap_or_else(|| (lease.clone(), Held::default()));
-        let held = if std::mem::replace(&mut self.first_is_held, true) { held } else { Held::default() };
-        &mut self.first.insert((lease, held)).1
+        let first = self.first.get_or_insert_with(|| (lease.clone(), Held::default()));
+        if !std::mem::replace(&mut self.first_is_held, true) {
+            if first.0 != *lease {
+                first.0 = lease.clone();
+            }
+            first.1 = Held::default();
+        }
+        &mut first.1
     }
 
     /// Nothing is held of this lease any more.

@@ -100,6 +100,9 @@ impl Presentation {
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
         self.only = None;
+        if self.tokens.capacity() == 0 {
+            return; // nothing else was ever presented
+        }
         if self.tokens.capacity() > super::KEPT {
             *self = Presentation::EMPTY;
             return;
@@ -354,6 +357,7 @@ impl Own {
 }
 
 /// What this transaction presents for a lease.
+#[unsafe(link_section = ".text_hot")]
 pub fn of_lease(lease: &LeaseId, latest: Option<Token>) -> Own {
     loop {
         match super::with(|t| t.presentation.of_lease(lease, latest)) {
