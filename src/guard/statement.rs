@@ -50,29 +50,27 @@ impl Statement {
     pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, table: Oid, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
         let id = NEXT_ID.get();
         NEXT_ID.set(id + 1);
-        let plain = guard.token_column == 0 && guard.present_column == 0;
-        let state = Statement {
-            callback: pg_sys::MemoryContextCallback::default(),
-            table,
-            guard,
-            id,
-            bypass,
-            plain,
-            generation: 0,
-            user: Oid::INVALID,
-            token: None,
-            key: KeyBytes::new(),
-            row_key: KeyBytes::new(),
-            old_key: KeyBytes::new(),
-            presented_inline: false,
-        };
         // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be
         // used, and runs the callback before it frees it. What it gives is aligned for any type.
         unsafe {
             let context = (*flinfo).fn_mcxt;
             let memory = raw::catch(|| raw::MemoryContextAlloc(context, size_of::<Statement>()));
             let statement: *mut Statement = memory.cast();
-            statement.write(state);
+            statement.write(Statement {
+                callback: pg_sys::MemoryContextCallback::default(),
+                table,
+                plain: guard.token_column == 0 && guard.present_column == 0,
+                guard,
+                id,
+                bypass,
+                generation: 0,
+                user: Oid::INVALID,
+                token: None,
+                key: KeyBytes::new(),
+                row_key: KeyBytes::new(),
+                old_key: KeyBytes::new(),
+                presented_inline: false,
+            });
             (*statement).callback.func = Some(ended);
             (*statement).callback.arg = statement.cast();
             raw::MemoryContextRegisterResetCallback(context, &raw mut (*statement).callback);

@@ -129,6 +129,15 @@ pub fn oids() -> Oids {
     OIDS.get().unwrap_or_else(find)
 }
 
+/// One of them, for the hot path: copies no others.
+#[inline]
+pub fn oid(which: impl Fn(&Oids) -> Oid) -> Oid {
+    match OIDS.get() {
+        Some(oids) => which(&oids),
+        None => which(&find()),
+    }
+}
+
 #[cold]
 fn find() -> Oids {
     let version = relations_version();

@@ -360,5 +360,5 @@ pub fn leave_gate() {
 }
 
 fn gate_relation() -> Oid {
-    extension::oids().lease
+    extension::oid(|oids| oids.lease)
 }

@@ -1,7 +1,9 @@
 //! The transaction around a call.
 
+use super::backend::{Backend, BackendCell};
 use super::raw;
 use pgrx::pg_sys;
+use std::cell::Cell;
 use std::ffi::c_void;
 
 unsafe extern "C-unwind" {
@@ -148,14 +150,20 @@ pub fn in_foreign_key_action() -> bool {
     unsafe { raw::InNoForceRLSOperation() }
 }
 
-/// Whether this is a worker that applies a subscription.
+/// Whether this is a worker that applies a subscription, which a backend is for life or never.
 pub fn is_apply_worker() -> bool {
-    // SAFETY: reads statics of this backend.
-    unsafe {
-        let replica = || pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32;
-        raw::IsLogicalWorker() || super::mutant::without("apply_worker") && replica()
-    }
+    // SAFETY: reads a static of this backend.
+    let is_worker = || unsafe { raw::IsLogicalWorker() };
+    let known = APPLIES.get().unwrap_or_else(|| {
+        APPLIES.set(Some(is_worker()));
+        is_worker()
+    });
+    // SAFETY: as above.
+    let replica = || unsafe { pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32 };
+    known || super::mutant::without("apply_worker") && replica()
 }
+
+static APPLIES: BackendCell<Option<bool>> = Backend::new(Cell::new(None));
 
 /// Whether the trigger that runs was fired by what another trigger does.
 pub fn in_nested_trigger() -> bool {

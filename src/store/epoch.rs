@@ -160,7 +160,7 @@ pub fn admission() -> (Coordinator, bool) {
 
 fn known() -> Option<Known> {
     // Known objects first: finding them anew may itself move the version on.
-    let _ = oids();
+    extension::oid(|oids| oids.epoch);
     let version = extension::configuration_version();
     match CACHE.get() {
         Some(known) if known.version == version && known.policy.is_none_or(|policy| policy == unclean::policy()) => {

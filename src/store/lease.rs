@@ -317,7 +317,7 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
         let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
         if let Some(mut place) = place {
             let buffer = place.buffer();
-            let found = look_at(oids().lease, &mut place, |row| glance(row, lease)).flatten();
+            let found = look_at(extension::oid(|oids| oids.lease), &mut place, |row| glance(row, lease)).flatten();
             let heartbeat = found.map(|(pid, started, settled, mut heartbeat)| {
                 let record = &mut heartbeat.record;
                 record.session_gone = is_gone(pid, started);

@@ -221,8 +221,7 @@ pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Er
     for (lease, accepted) in accepted {
         visit(lease, accepted)?;
     }
-    // What it replaces is empty: nothing to be dropped.
-    super::with(|t| std::mem::forget(std::mem::replace(&mut t.fences.leases, leases)));
+    super::with(|t| t.fences.leases = leases);
     Ok(())
 }
 

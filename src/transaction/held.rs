@@ -14,8 +14,11 @@ pub struct Held {
     pub accepted: Option<Accepted>,
 }
 
-/// What is held of each.
-pub struct HeldLeases {
+/// What is held of each. In a place of its own, so that whoever visits it takes it along by its address.
+pub struct HeldLeases(Option<Box<Leases>>);
+
+#[derive(Default)]
+struct Leases {
     /// The first, and whether that is of this transaction: what is left of one before is overwritten
     /// by the next, which costs less than to drop it when it has left the processor's caches.
     first: Option<(LeaseId, Held)>,
@@ -25,41 +28,40 @@ pub struct HeldLeases {
 
 impl HeldLeases {
     /// Nothing.
-    pub const EMPTY: HeldLeases = HeldLeases { first: None, first_is_held: false, others: new_map() };
+    pub const EMPTY: HeldLeases = HeldLeases(None);
 
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
-        self.first_is_held = false;
-        if self.others.capacity() > KEPT {
-            self.others = new_map();
+        let Some(leases) = &mut self.0 else { return };
+        leases.first_is_held = false;
+        if leases.others.capacity() > KEPT {
+            leases.others = new_map();
         }
-        self.others.clear();
-    }
-
-    #[inline]
-    fn is_first(&self, lease: &LeaseId) -> bool {
-        self.first_is_held && self.first.as_ref().is_some_and(|(first, _)| first == lease)
+        leases.others.clear();
     }
 
     /// What is held of this lease.
     #[inline]
     pub fn get(&self, lease: &LeaseId) -> Option<&Held> {
-        if self.is_first(lease) { self.first.as_ref().map(|(_, held)| held) } else { self.others.get(lease) }
+        let leases = self.0.as_ref()?;
+        if leases.is_first(lease) { leases.first.as_ref().map(|(_, held)| held) } else { leases.others.get(lease) }
     }
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, lease: &LeaseId) -> Option<&mut Held> {
-        if self.is_first(lease) { self.first.as_mut().map(|(_, held)| held) } else { self.others.get_mut(lease) }
+        let leases = self.0.as_mut()?;
+        if leases.is_first(lease) { leases.first.as_mut().map(|(_, held)| held) } else { leases.others.get_mut(lease) }
     }
 
     /// The same, from now on if nothing was held yet.
     #[unsafe(link_section = ".text_hot")]
     pub fn entry(&mut self, lease: &LeaseId) -> &mut Held {
-        if self.first_is_held && !self.is_first(lease) {
-            return self.others.entry(lease.clone()).or_default();
+        let leases = self.0.get_or_insert_default();
+        if leases.first_is_held && !leases.is_first(lease) {
+            return leases.others.entry(lease.clone()).or_default();
         }
-        let first = self.first.get_or_insert_with(|| (lease.clone(), Held::default()));
-        if !std::mem::replace(&mut self.first_is_held, true) {
+        let first = leases.first.get_or_insert_with(|| (lease.clone(), Held::default()));
+        if !std::mem::replace(&mut leases.first_is_held, true) {
             if first.0 != *lease {
                 first.0 = lease.clone();
             }
@@ -70,15 +72,26 @@ impl HeldLeases {
 
     /// Nothing is held of this lease any more.
     pub fn remove(&mut self, lease: &LeaseId) {
-        if self.is_first(lease) {
-            self.first_is_held = false;
+        let Some(leases) = &mut self.0 else { return };
+        if leases.is_first(lease) {
+            leases.first_is_held = false;
         } else {
-            self.others.remove(lease);
+            leases.others.remove(lease);
         }
     }
 
     /// Everything that is held.
     pub fn iter(&self) -> impl Iterator<Item = (&LeaseId, &Held)> {
-        self.first.iter().filter(|_| self.first_is_held).map(|(lease, held)| (lease, held)).chain(&self.others)
+        self.0.iter().flat_map(|leases| {
+            let first = leases.first.iter().filter(|_| leases.first_is_held).map(|(lease, held)| (lease, held));
+            first.chain(&leases.others)
+        })
+    }
+}
+
+impl Leases {
+    #[inline]
+    fn is_first(&self, lease: &LeaseId) -> bool {
+        self.first_is_held && self.first.as_ref().is_some_and(|(first, _)| first == lease)
     }
 }
