@@ -94,7 +94,7 @@ pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T
 /// Pins the page of a row: where it was last time, or looked up anew.
 ///
 /// # Safety
-/// As [`look_at`]; inside a guard.
+/// As [`look_at`]; inside of [`raw::catch`].
 unsafe fn pin(table: Oid, place: &mut Place) -> Buffer {
     let block = place.block();
     // SAFETY: the caller's promise.

@@ -32,7 +32,7 @@ impl Versions {
     /// This row's, once `tuple` has become its last version.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `tuple` was stored in `table` by this command.
+    /// Inside of [`raw::catch`], without destructors. `tuple` was stored in `table` by this command.
     pub(super) unsafe fn followed_by(mut self, table: &Table, tuple: pg_sys::HeapTuple) -> Versions {
         // SAFETY: the caller's promise.
         unsafe {
@@ -62,7 +62,7 @@ impl Table {
     /// Copies a version of a row out of its page, if it is the one to see.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `tuple` lies in `buffer`, which is pinned and locked.
+    /// Inside of [`raw::catch`], without destructors. `tuple` lies in `buffer`, which is pinned and locked.
     unsafe fn judge(&self, tuple: pg_sys::HeapTuple, buffer: Buffer, first: Place, read: Read) -> Option<Row> {
         use pg_sys::TM_Result as Tm;
         let (mut values, mut nulls) = EMPTY;
@@ -113,7 +113,7 @@ impl Table {
     /// that leaves is room for others. Later nobody may come by.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. The page exists.
+    /// Inside of [`raw::catch`], without destructors. The page exists.
     pub(super) unsafe fn make_room(&self, block: u32) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -126,7 +126,7 @@ impl Table {
     /// Clears old versions away from a page that has less room.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `buffer` is pinned, and not locked.
+    /// Inside of [`raw::catch`], without destructors. `buffer` is pinned, and not locked.
     unsafe fn tidy(&self, buffer: Buffer, room: usize) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -139,7 +139,7 @@ impl Table {
     /// The row, as the version to see of it says. Lets go of the buffer.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `buffer` is pinned, and holds the row's page.
+    /// Inside of [`raw::catch`], without destructors. `buffer` is pinned, and holds the row's page.
     unsafe fn version(&self, versions: Versions, buffer: Buffer, read: Read) -> Option<Row> {
         let Versions { mut first, last } = versions;
         // SAFETY: the caller's promise.
@@ -233,7 +233,7 @@ impl Table {
     }
 
     /// Visits the rows with that key, each with its page, until one of them has what is looked for. `visit`
-    /// runs inside a guard, without destructors, and lets go of the page.
+    /// runs inside of [`raw::catch`], without destructors, and lets go of the page.
     fn search<T>(
         &self,
         index: Oid,
@@ -275,7 +275,7 @@ impl Table {
     /// Where a row is that has just been stored there.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. A row was stored there by this command.
+    /// Inside of [`raw::catch`], without destructors. A row was stored there by this command.
     pub(super) unsafe fn stored_at(&self, at: pg_sys::ItemPointerData) -> Versions {
         // SAFETY: the caller's promise: the page exists.
         unsafe {

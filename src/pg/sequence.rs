@@ -136,7 +136,7 @@ fn look(sequence: Oid) -> (SequenceData, pg_sys::XLogRecPtr) {
 /// The same.
 ///
 /// # Safety
-/// Inside a guard, without destructors.
+/// Inside of [`raw::catch`], without destructors.
 unsafe fn state(sequence: Oid) -> (SequenceData, pg_sys::XLogRecPtr) {
     // SAFETY: a sequence, locked, has one page with one tuple, which nobody removes; it is read under
     // the buffer's share lock.

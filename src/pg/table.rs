@@ -340,7 +340,7 @@ impl Table {
     /// A row with other values in some columns: as a tuple, and column by column.
     ///
     /// # Safety
-    /// Inside a guard, without destructors.
+    /// Inside of [`raw::catch`], without destructors.
     unsafe fn changed(
         &self,
         row: &Row,
@@ -382,7 +382,7 @@ impl Table {
     /// Enters a stored tuple into the table's indexes, which are plain columns without predicates.
     ///
     /// # Safety
-    /// Inside a guard, without destructors. `tuple` must have been stored in this table by this command,
+    /// Inside of [`raw::catch`], without destructors. `tuple` must have been stored in this table by this command,
     /// with these values.
     unsafe fn index(&self, tuple: pg_sys::HeapTuple, values: &[Datum; COLUMNS], nulls: &[bool; COLUMNS]) {
         // SAFETY: the caller's promise; each index is closed again; its own columns are plain ones of

@@ -23,11 +23,10 @@ pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Op
         if is_null(header, index) {
             return None;
         }
-        if u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL == 0 {
-            let (offset, by_value, length) = layout(descriptor, index);
-            let value = header.cast::<u8>().offset(isize::from((*header).t_hoff) + offset as isize);
+        let (offset, by_value, length) = layout(descriptor, index);
+        if offset >= 0 && !has_nulls(header) {
+            let value = header.cast::<u8>().add(usize::from((*header).t_hoff) + offset as usize);
             match (by_value, length) {
-                _ if offset < 0 => {}
                 (false, _) => return Some(Datum::from(value)),
                 (true, 4) => return Some(value.cast::<i32>().read().into()),
                 (true, 8) => return Some(value.cast::<i64>().read().into()),
@@ -47,7 +46,7 @@ pub unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Op
     // SAFETY: the caller's promise; a row ends with its last column, whose length is a multiple of its alignment.
     unsafe {
         let header = (*tuple).t_data;
-        if number != (*descriptor).natts || number != columns_stored(header) {
+        if !is_last(header, number, descriptor) {
             return column(tuple, number, descriptor).map(|value| value.value() as i64);
         }
         let end = header.cast::<u8>().add((*tuple).t_len as usize);
@@ -61,13 +60,22 @@ unsafe fn columns_stored(header: HeapTupleHeader) -> i32 {
     i32::from(unsafe { (*header).t_infomask2 }) & pg_sys::HEAP_NATTS_MASK as i32
 }
 
+/// Whether a column is the table's last one, and the row has it.
+unsafe fn is_last(header: HeapTupleHeader, number: i32, descriptor: TupleDesc) -> bool {
+    // SAFETY: the caller's: a row of this descriptor.
+    unsafe { (*descriptor).natts == number && columns_stored(header) == number }
+}
+
+/// Whether the row has a bitmap of NULLs.
+unsafe fn has_nulls(header: HeapTupleHeader) -> bool {
+    // SAFETY: the caller's: a row.
+    u32::from(unsafe { (*header).t_infomask }) & pg_sys::HEAP_HASNULL != 0
+}
+
 /// Whether a column that the row has is NULL.
 unsafe fn is_null(header: HeapTupleHeader, index: usize) -> bool {
     // SAFETY: the caller's: a row with that column.
-    unsafe {
-        u32::from((*header).t_infomask) & pg_sys::HEAP_HASNULL != 0
-            && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0
-    }
+    unsafe { has_nulls(header) && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0 }
 }
 
 /// Where a column begins in every row without NULLs (negative where that differs), whether it is stored as a
@@ -121,8 +129,7 @@ unsafe fn ends_with(tuple: HeapTuple, descriptor: TupleDesc, column: i32) -> boo
         let header = &*(*tuple).t_data;
         let (offset, length) = (header.t_hoff as usize, (*tuple).t_len as usize);
         let bitmap = (column as usize).div_ceil(8);
-        (*descriptor).natts == column
-            && columns_stored((*tuple).t_data) == column
+        is_last((*tuple).t_data, column, descriptor)
             && offset >= HEADER + bitmap
             && length >= offset + BIGINT
             && (length - offset).is_multiple_of(BIGINT)
@@ -144,7 +151,7 @@ unsafe fn without_last(tuple: HeapTuple) -> HeapTuple {
         let header = &mut *(*copy).t_data;
         let last = columns_stored(header) as usize - 1;
         let bits = data.add(HEADER);
-        if u32::from(header.t_infomask) & pg_sys::HEAP_HASNULL == 0 {
+        if !has_nulls(header) {
             // There was no bitmap: there is room for one of a byte.
             header.t_infomask |= pg_sys::HEAP_HASNULL as u16;
             *bits = (1 << last) - 1;

@@ -35,7 +35,7 @@ impl Value<'_> {
     /// As a datum in the current memory context; whether it is null.
     ///
     /// # Safety
-    /// Inside a guard, without destructors.
+    /// Inside of [`raw::catch`](super::raw::catch), without destructors.
     pub unsafe fn datum(self) -> (Datum, bool) {
         let datum = match self {
             Value::Null => return (Datum::null(), true),
@@ -61,7 +61,7 @@ impl Value<'_> {
 /// A value that is passed by reference.
 ///
 /// # Safety
-/// Inside a guard, without destructors.
+/// Inside of [`raw::catch`](super::raw::catch), without destructors.
 unsafe fn stored<T: Copy>(value: T) -> Datum {
     // SAFETY: the caller's promise; room for one.
     unsafe {
@@ -74,7 +74,7 @@ unsafe fn stored<T: Copy>(value: T) -> Datum {
 /// A row's values, one for each column.
 ///
 /// # Safety
-/// Inside a guard, without destructors.
+/// Inside of [`raw::catch`](super::raw::catch), without destructors.
 pub unsafe fn datums(row: &[Value]) -> ([Datum; COLUMNS], [bool; COLUMNS]) {
     let (mut values, mut nulls) = EMPTY;
     for (column, value) in row.iter().enumerate() {

@@ -150,20 +150,21 @@ pub fn in_foreign_key_action() -> bool {
     unsafe { raw::InNoForceRLSOperation() }
 }
 
-/// Whether this is a worker that applies a subscription, which a backend is for life or never.
+/// What a backend is for life or never.
+static IS_APPLY_WORKER: BackendCell<Option<bool>> = Backend::new(Cell::new(None));
+
+/// Whether this is a worker that applies a subscription.
 pub fn is_apply_worker() -> bool {
-    // SAFETY: reads a static of this backend.
-    let is_worker = || unsafe { raw::IsLogicalWorker() };
-    let known = APPLIES.get().unwrap_or_else(|| {
-        APPLIES.set(Some(is_worker()));
-        is_worker()
+    let is_worker = IS_APPLY_WORKER.get().unwrap_or_else(|| {
+        // SAFETY: reads a static of this backend.
+        let is_worker = unsafe { raw::IsLogicalWorker() };
+        IS_APPLY_WORKER.set(Some(is_worker));
+        is_worker
     });
     // SAFETY: as above.
     let replica = || unsafe { pg_sys::SessionReplicationRole == pg_sys::SESSION_REPLICATION_ROLE_REPLICA as i32 };
-    known || super::mutant::without("apply_worker") && replica()
+    is_worker || super::mutant::without("apply_worker") && replica()
 }
-
-static APPLIES: BackendCell<Option<bool>> = Backend::new(Cell::new(None));
 
 /// Whether the trigger that runs was fired by what another trigger does.
 pub fn in_nested_trigger() -> bool {
