@@ -12,7 +12,7 @@ COMMENT ON TYPE fencing.guard_level IS 'Whether rows are checked as well as stat
 CREATE FUNCTION fencing.guard_row() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_guard_row';
 COMMENT ON FUNCTION fencing.guard_row() IS
-    'Trigger of guarded tables, for each row; its arguments are the guard''s definition. Attached by fencing.protect';
+    'Trigger of guarded tables, for each row; its argument is the guard''s definition. Attached by fencing.protect';
 CREATE FUNCTION fencing.guard_statement() RETURNS trigger
     LANGUAGE c AS 'MODULE_PATHNAME', 'fencing_guard_statement';
 COMMENT ON FUNCTION fencing.guard_statement() IS
@@ -80,12 +80,12 @@ CREATE FUNCTION fencing.guard_definition(
     OUT fence text, OUT on_missing text, OUT mode text, OUT level text, OUT coordinator text)
     RETURNS record LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_guard_definition';
 CREATE FUNCTION fencing.guard_definition(
-    arguments text[],
+    settings text[],
     OUT namespace text, OUT key text, OUT key_columns text[], OUT token_column text, OUT present_column text,
     OUT fence text, OUT on_missing text, OUT mode text, OUT level text, OUT coordinator text)
     RETURNS record LANGUAGE c IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'fencing_guard_definition_of_array';
 COMMENT ON FUNCTION fencing.guard_definition(text[]) IS 'Reads a guard''s definition as it is recorded (fencing.guarded.definition)';
-COMMENT ON FUNCTION fencing.guard_definition(bytea) IS 'Reads a guard''s definition from its trigger''s arguments (pg_trigger.tgargs)';
+COMMENT ON FUNCTION fencing.guard_definition(bytea) IS 'Reads a guard''s definition from its trigger''s argument (pg_trigger.tgargs)';
 
 CREATE VIEW fencing.guards AS
 SELECT DISTINCT ON (t.tgrelid) t.tgrelid::pg_catalog.regclass AS relation, d.*

@@ -263,7 +263,7 @@ COMMENT ON TABLE fencing.guarded IS
     'What should be guarded, for enforcement_gaps() alone: a guard''s own definition is in its triggers';
 COMMENT ON COLUMN fencing.guarded.schema IS 'The table''s schema';
 COMMENT ON COLUMN fencing.guarded.name IS 'The table''s name';
-COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' arguments say it';
+COMMENT ON COLUMN fencing.guarded.definition IS 'The guard''s definition, as its triggers'' argument says it, setting by setting';
 
 -- Coordinators elsewhere, and what this destination has accepted under their tokens.
 CREATE TABLE fencing.coordinator (

@@ -1,4 +1,4 @@
-//! A guard's definition: the arguments of its triggers, `name=value` each. It travels with the
+//! A guard's definition: the argument of its triggers, `name=value&name=value`. It travels with the
 //! table through dump, restore, rename and `PARTITION OF`, and nothing can disagree with it.
 
 use crate::admission::MissingRule;
@@ -28,8 +28,21 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// The trigger arguments. What is as usual is left out: each statement copies them all.
-    pub fn arguments(&self) -> Vec<String> {
+    /// The triggers' argument: the settings, with `%` and `&` in them written as `%25` and `%26`. One for
+    /// all of them: each statement copies the arguments of every trigger of its table.
+    pub fn argument(&self) -> String {
+        let escaped: Vec<_> = self.settings().iter().map(|s| s.replace('%', "%25").replace('&', "%26")).collect();
+        escaped.join("&")
+    }
+
+    /// Reads what [`Definition::argument`] wrote, or several of its kind.
+    pub fn parse(arguments: &[String]) -> Result<Definition, Error> {
+        let escaped = arguments.iter().flat_map(|argument| argument.split('&'));
+        Definition::of_settings(&escaped.map(|s| s.replace("%26", "&").replace("%25", "%")).collect::<Vec<_>>())
+    }
+
+    /// `name=value` each. What is as usual is left out.
+    pub fn settings(&self) -> Vec<String> {
         let mut out = vec![format!("namespace={}", self.namespace)];
         if let Some(coordinator) = &self.coordinator {
             out.extend(["fence=destination".to_owned(), format!("coordinator={coordinator}")]);
@@ -49,11 +62,11 @@ impl Definition {
         out
     }
 
-    /// Reads what [`Definition::arguments`] wrote. Anything else is refused: a guard that can't be
+    /// Reads what [`Definition::settings`] wrote. Anything else is refused: a guard that can't be
     /// understood lets nothing pass.
-    pub fn parse(arguments: &[String]) -> Result<Definition, Error> {
-        let bad = |argument: &str| {
-            Error::new(Code::InvalidParameter, format!("invalid guard argument \"{argument}\""))
+    pub fn of_settings(settings: &[String]) -> Result<Definition, Error> {
+        let bad = |setting: &str| {
+            Error::new(Code::InvalidParameter, format!("invalid guard argument \"{setting}\""))
                 .detail("The trigger's arguments are not a guard's definition that this library knows.")
                 .hint("Attach guards with fencing.protect.")
         };
@@ -61,8 +74,8 @@ impl Definition {
         let (mut destination, mut coordinator) = (false, None);
         let (mut token_column, mut present_column) = (None, None);
         let (mut on_missing, mut observe, mut statement_level) = (MissingRule::Reject, false, false);
-        for argument in arguments {
-            let (name, value) = argument.split_once('=').ok_or_else(|| bad(argument))?;
+        for setting in settings {
+            let (name, value) = setting.split_once('=').ok_or_else(|| bad(setting))?;
             match (name, value) {
                 ("namespace", _) => namespace = Some(value.to_owned()),
                 ("key", _) => key = Some(value.to_owned()),
@@ -75,7 +88,7 @@ impl Definition {
                 ("on_missing", "admit") => on_missing = MissingRule::Admit,
                 ("mode", "observe") => observe = true,
                 ("level", "statement") => statement_level = true,
-                _ => return Err(bad(argument)),
+                _ => return Err(bad(setting)),
             }
         }
         let key = match (key, columns.is_empty()) {
@@ -137,13 +150,23 @@ mod tests {
     }
 
     #[test]
-    fn arguments_read_back() {
-        for key in [KeySource::Fixed("a=b".into()), KeySource::Columns(vec!["x".into(), "y=z".into()])] {
-            let definition = sample(key);
-            let remote = Definition { coordinator: Some("etcd".into()), ..definition.clone() };
-            assert_eq!(Definition::parse(&definition.arguments()), Ok(definition));
-            assert_eq!(Definition::parse(&remote.arguments()), Ok(remote));
+    fn what_is_written_reads_back() {
+        for key in ["a=b", "a&key=b", "%26", "a%2526&", "&"] {
+            for key in [KeySource::Fixed(key.into()), KeySource::Columns(vec!["x".into(), key.into()])] {
+                let definition = sample(key);
+                let remote = Definition { coordinator: Some("etcd".into()), ..definition.clone() };
+                for written in [definition, remote] {
+                    assert_eq!(Definition::of_settings(&written.settings()), Ok(written.clone()));
+                    assert_eq!(Definition::parse(&[written.argument()]), Ok(written));
+                }
+            }
         }
+    }
+
+    #[test]
+    fn an_argument_is_short_and_readable() {
+        let plain = Definition { on_missing: MissingRule::Reject, observe: false, ..sample(KeySource::Fixed("a&b".into())) };
+        assert_eq!(plain.argument(), "namespace=jobs&key=a%26b&token_column=to=ken");
     }
 
     #[test]
@@ -169,8 +192,7 @@ mod tests {
             &["namespace=jobs", "key=a", "fence=lease", "coordinator=etcd"],
             &["jobs"],
         ] {
-            let arguments: Vec<_> = bad.iter().map(|s| s.to_string()).collect();
-            assert!(Definition::parse(&arguments).is_err(), "{bad:?}");
+            assert!(Definition::parse(&[bad.join("&")]).is_err(), "{bad:?}");
         }
     }
 }

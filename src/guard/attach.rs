@@ -128,8 +128,8 @@ pub fn root(triggers: &[StoredTrigger], table: Oid) -> Option<Oid> {
 /// What puts the guard of `root` and of all below it right: SQL to be run as their owner, empty if
 /// nothing is to be done. `tables` are those below it.
 pub fn plan(root: Oid, tables: &[Oid], definition: &Definition, existing: &[StoredTrigger], extent: Extent) -> String {
-    let arguments = definition.arguments();
-    let mut plan = Plan { definition, arguments, extent, existing, root, below: tables, sql: String::new() };
+    let argument = definition.argument();
+    let mut plan = Plan { definition, argument, extent, existing, root, below: tables, sql: String::new() };
     plan.table(root, Place::Root);
     // A temporary child is its own session's alone.
     for table in tables.iter().filter(|table| **table != root && !catalog::is_temporary(**table)) {
@@ -147,15 +147,15 @@ pub fn plan(root: Oid, tables: &[Oid], definition: &Definition, existing: &[Stor
 
 /// What gives a table that has left its tree a row trigger of its own again, if it lost one.
 pub fn plan_left(table: Oid, definition: &Definition, existing: &[StoredTrigger]) -> String {
-    let (arguments, extent, root) = (definition.arguments(), Extent::Joined, Oid::INVALID);
-    let mut plan = Plan { definition, arguments, extent, existing, root, below: &[], sql: String::new() };
+    let (argument, extent, root) = (definition.argument(), Extent::Joined, Oid::INVALID);
+    let mut plan = Plan { definition, argument, extent, existing, root, below: &[], sql: String::new() };
     plan.table(table, Place::Child);
     plan.sql
 }
 
 struct Plan<'a> {
     definition: &'a Definition,
-    arguments: Vec<String>,
+    argument: String,
     extent: Extent,
     existing: &'a [StoredTrigger],
     root: Oid,
@@ -167,7 +167,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn table(&mut self, table: Oid, place: Place) {
         // One that has joined with another guard of its own keeps it.
-        let other = |t: &StoredTrigger| !t.is_clone && t.arguments != self.arguments;
+        let other = |t: &StoredTrigger| !t.is_clone && t.arguments != [&*self.argument];
         if self.extent == Extent::Joined && (place == Place::Root || of_table(self.existing, table).any(other)) {
             return;
         }
@@ -183,7 +183,7 @@ impl Plan<'_> {
         let cloned = part == Part::Row && place == Place::Partition;
         let wanted = part.belongs_to(self.definition) && !cloned;
         if wanted {
-            let good = |t: &&StoredTrigger| t.fires == part.fires() && t.arguments == self.arguments;
+            let good = |t: &&StoredTrigger| t.fires == part.fires() && t.arguments == [&*self.argument];
             own.sort_by_key(|t| !good(t));
             self.keep(table, part, own.first().copied());
             own.drain(..own.len().min(1));
@@ -220,7 +220,7 @@ impl Plan<'_> {
             name = part.name();
             self.run(format!("ALTER TRIGGER {old} ON {table} RENAME TO {}", quote_identifier(&name)));
         }
-        let same = present.fires == part.fires() && present.unconditional && present.arguments == self.arguments;
+        let same = present.fires == part.fires() && present.unconditional && present.arguments == [&*self.argument];
         if !same {
             // Replaced, not dropped: no moment without a guard, and readers go on.
             self.create(table, part, &name, "CREATE OR REPLACE TRIGGER");
@@ -247,7 +247,6 @@ impl Plan<'_> {
     }
 
     fn create(&mut self, table: Oid, part: Part, name: &str, command: &str) {
-        let arguments: Vec<_> = self.arguments.iter().map(|a| quote_literal(a)).collect();
         self.run(format!(
             "{command} {} BEFORE {} ON {} FOR EACH {} EXECUTE FUNCTION fencing.{}({})",
             quote_identifier(name),
@@ -255,7 +254,7 @@ impl Plan<'_> {
             quoted_name(table),
             if part == Part::Row { "ROW" } else { "STATEMENT" },
             part.function().1,
-            arguments.join(", ")
+            quote_literal(&self.argument)
         ));
     }
 

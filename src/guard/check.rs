@@ -1,8 +1,8 @@
 //! The check of a write: lock, read, decide. Every rule is in `core`; the order here is what makes
 //! the verdict hold until commit (G1, G4): gate, fence, and only then any read.
 
+use super::resolve::Guard;
 use crate::epoch::{history, lineage};
-use crate::pg::backend::Backend;
 use crate::pg::table::Access;
 use crate::pg::{clock, extension, mutant, role, snapshot, xact};
 use crate::store::fence;
@@ -17,7 +17,6 @@ use fencing_core::lease::{EndReason, ExpiryRule};
 use fencing_core::time::Instant;
 use fencing_core::{Error, Token};
 use pgrx::pg_sys::Oid;
-use std::cell::RefCell;
 use std::rc::Rc;
 
 /// How strictly to check.
@@ -31,22 +30,19 @@ pub enum Strictness {
 
 /// What is to be checked.
 pub struct Question<'a> {
-    /// Name of the namespace.
-    pub namespace: &'a str,
+    /// The guard that asks.
+    pub guard: &'a Guard,
     /// The table that is written.
     pub table: Oid,
     /// The lease's key.
     pub key: &'a [u8],
     /// The token that the row itself presents.
     pub inline: Option<i64>,
-    /// The guard's rule for a missing token.
+    /// The rule for a missing token.
     pub on_missing: MissingRule,
     /// How strictly.
     pub strictness: Strictness,
 }
-
-/// The last one asked for, and the configuration that it was found in.
-static LAST: Backend<RefCell<Option<(u64, Subject)>>> = Backend::new(RefCell::new(None));
 
 /// A lease with its namespace.
 #[derive(Clone)]
@@ -58,20 +54,20 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Finds the namespace, or 42704. A backend mostly asks for the lease that it asked for last.
-    pub fn new(name: &str, key: &[u8]) -> Result<Subject, Error> {
+    /// Finds the namespace, or 42704. A guard is mostly asked about the lease that it was asked about last.
+    fn new(guard: &Guard, key: &[u8]) -> Result<Subject, Error> {
         let version = extension::configuration_version();
-        let same = |s: &Subject| s.namespace.name == name && *s.lease.key == *key;
-        let last =
-            LAST.with_borrow(|last| last.as_ref().filter(|(v, s)| *v == version && same(s)).map(|(_, s)| s.clone()));
-        if let Some(subject) = last {
-            return Ok(subject);
+        if let Some((v, last)) = &*guard.last_subject.borrow()
+            && *v == version
+            && *last.lease.key == *key
+        {
+            return Ok(last.clone());
         }
-        let namespace = namespace::require(name)?;
+        let namespace = namespace::require(&guard.definition.namespace)?;
         fencing_core::name::check_key(key)?;
         let subject = Subject { lease: LeaseId::new(namespace.id, key), namespace };
         // Whatever has changed since `version` was read makes this entry one of the past.
-        LAST.replace(Some((version, subject.clone())));
+        guard.last_subject.replace(Some((version, subject.clone())));
         Ok(subject)
     }
 
@@ -90,7 +86,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
     }
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
     let (mut coordinator, any_blocked) = epoch::admission();
-    let subject = Subject::new(question.namespace, question.key)?;
+    let subject = Subject::new(question.guard, question.key)?;
     let (nothing, stale, older_epoch) =
         transaction::with(|t| (t.presents_nothing(), t.stale.is_presented(), t.stale.is_of_older_epoch()));
     // A proof that the older epoch is rejected comes before the table is unblocked.

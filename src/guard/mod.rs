@@ -96,18 +96,18 @@ fn key_of(args: &Args) -> Result<Answer<'static>, Error> {
 /// `guard_definition(arguments)`: for the view `guards`.
 fn guard_definition(args: &Args) -> Result<Answer<'static>, Error> {
     let arguments = args.bytes(0).ok_or_else(|| Error::null("arguments"))?;
-    Ok(show(&catalog::split_arguments(&arguments)))
+    Ok(show(Definition::parse(&catalog::split_arguments(&arguments))))
 }
 
-/// `guard_definition(arguments)`, of what is recorded.
+/// `guard_definition(settings)`, of what is recorded.
 fn guard_definition_of_array(args: &Args) -> Result<Answer<'static>, Error> {
-    let arguments = args.texts(0, "arguments").ok_or_else(|| Error::null("arguments"))??;
-    Ok(show(&arguments))
+    let settings = args.texts(0, "settings").ok_or_else(|| Error::null("settings"))??;
+    Ok(show(Definition::of_settings(&settings)))
 }
 
-fn show(arguments: &[String]) -> Answer<'static> {
+fn show(definition: Result<Definition, Error>) -> Answer<'static> {
     // One that can't be read must not hide the others.
-    let Ok(d) = Definition::parse(arguments) else {
+    let Ok(d) = definition else {
         return Answer::Record(vec![Value::Null; 10]);
     };
     let text = |s: &str| Value::Raw(text::datum_of_str(s));

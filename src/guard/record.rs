@@ -27,7 +27,7 @@ pub fn keep(table: Oid, triggers: &[StoredTrigger]) {
 /// Records that a table should have this guard.
 pub fn keep_as(table: Oid, definition: &Definition) {
     if let Some(name) = name(table) {
-        guarded::record(&name, &definition.arguments());
+        guarded::record(&name, &definition.settings());
     }
 }
 

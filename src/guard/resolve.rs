@@ -1,5 +1,6 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
+use super::check::Subject;
 use crate::pg::backend::Backend;
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
@@ -25,21 +26,38 @@ pub struct Guard {
     pub present_column: i32,
     /// Whether the inline column has got a default since: then nothing in it was presented.
     pub present_has_default: bool,
+    /// The lease that it was asked about last, and the configuration that it was found in.
+    pub last_subject: RefCell<Option<(u64, Subject)>>,
 }
 
-/// By trigger, each with the version of relations that it was resolved under.
-type Resolved = NumberMap<Oid, (u64, Rc<Guard>)>;
+/// Each with the version of relations that it was resolved under.
+type Resolved = (u64, Rc<Guard>);
 
-static CACHE: Backend<RefCell<Resolved>> = Backend::new(RefCell::new(new_map()));
+/// By trigger.
+static CACHE: Backend<RefCell<NumberMap<Oid, Resolved>>> = Backend::new(RefCell::new(new_map()));
+
+/// The one that was asked for last, without looking for it.
+static LAST: Backend<RefCell<Option<(Oid, Resolved)>>> = Backend::new(RefCell::new(None));
 
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
 pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Error> {
     let version = extension::relations_version();
     let oid = trigger.oid();
-    let cached = CACHE.with_borrow(|cache| cache.get(&oid).filter(|(v, _)| *v == version).map(|(_, g)| g.clone()));
-    if let Some(guard) = cached {
+    let current = |(v, guard): &Resolved| (*v == version).then(|| guard.clone());
+    let last = LAST.with_borrow(|last| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, guard)| current(guard)));
+    if let Some(guard) = last {
         return Ok(guard);
     }
+    let guard = match CACHE.with_borrow(|cache| cache.get(&oid).and_then(current)) {
+        Some(guard) => guard,
+        None => found(relation, trigger, version)?,
+    };
+    LAST.replace(Some((oid, (version, guard.clone()))));
+    Ok(guard)
+}
+
+/// The same, looked up and remembered.
+fn found(relation: &Relation, trigger: Trigger, version: u64) -> Result<Rc<Guard>, Error> {
     let unfit = |error: Error| {
         let detail = error.detail.clone().unwrap_or_else(|| "The table's guard names it.".to_owned());
         error.detail(detail).hint("Put the column back as it was, or change the guard with fencing.alter_guard; until then nothing is written.")
@@ -50,7 +68,7 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Er
         if cache.len() > 1000 {
             cache.clear();
         }
-        cache.insert(oid, (version, guard.clone()));
+        cache.insert(trigger.oid(), (version, guard.clone()));
     });
     Ok(guard)
 }
@@ -85,6 +103,7 @@ pub fn resolve(relation: &Relation, definition: Definition) -> Result<Guard, Err
         token_column: stamped.map_or(0, |c| c.number),
         present_column: inline.as_ref().map_or(0, |c| c.number),
         present_has_default: inline.is_some_and(|c| c.has_default),
+        last_subject: RefCell::new(None),
         definition,
     })
 }

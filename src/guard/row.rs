@@ -1,6 +1,7 @@
 //! The check of one row.
 
 use super::observe;
+use super::resolve::Guard;
 use super::ruling::rule;
 use super::statement::Statement;
 use super::trigger::{is_delete, is_update, passed_tuple, question, settled};
@@ -12,6 +13,7 @@ use fencing_core::definition::KeySource;
 use fencing_core::{Code, Error, Token, key};
 use pgrx::pg_sys::{self, HeapTuple, TupleDesc};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// Checks a row and gives it back as it is to be stored: with the inline column NULL and the token
 /// column stamped.
@@ -41,7 +43,7 @@ pub unsafe fn check_row(data: *mut pg_sys::TriggerData, statement: &mut Statemen
                 accepted => accepted?,
             }
         };
-        if is_delete(data) { Ok(row) } else { Ok(stamp(statement, row, old, descriptor, assigned.is_some(), accepted)) }
+        if is_delete(data) { Ok(row) } else { Ok(stamp(data, statement, row, old, assigned.is_some(), accepted)) }
     }
 }
 
@@ -131,11 +133,11 @@ unsafe fn check_columns(
     }
     // SAFETY: as above.
     let moves = unsafe {
-        read_key(statement, row, descriptor, |s| &mut s.row_key)?;
+        read_key(&statement.guard, row, descriptor, &mut statement.row_key)?;
         match old {
-            Some(old) if has_key(statement, old, descriptor, &statement.row_key) => false,
+            Some(old) if has_key(&statement.guard, old, descriptor, &statement.row_key) => false,
             Some(old) => {
-                read_key(statement, old, descriptor, |s| &mut s.old_key)?;
+                read_key(&statement.guard, old, descriptor, &mut statement.old_key)?;
                 statement.row_key != statement.old_key
             }
             None => false,
@@ -146,17 +148,17 @@ unsafe fn check_columns(
     }
     let generation = transaction::generation();
     // SAFETY: as above.
-    let key = unsafe { key_text(statement, row, descriptor) };
+    let key = unsafe { key_text(&statement.guard, row, descriptor, &statement.row_key) };
     let accepted = if let Some(old) = old.filter(|_| moves) {
         // A row leaves one lease for another: both must be authorised, and the row's own token, if
         // it has one, must be one of the two. A token that says nothing of its lease is the row's as it
         // is to be stored.
         let own = inline.filter(|_| statement.guard.definition.coordinator.is_some());
         // SAFETY: as above.
-        let old_key = unsafe { key_text(statement, old, descriptor) };
+        let old_key = unsafe { key_text(&statement.guard, old, descriptor, &statement.old_key) };
         // SAFETY: as above.
         let (left, entered) = unsafe {
-            let mut ask = |key: &[u8], inline, name| {
+            let ask = |key: &[u8], inline, name| {
                 if mutant::without(name) { Ok(None) } else { ask(data, statement, key, inline) }
             };
             (ask(&old_key, None, "old_key")?, ask(&key, own, "new_key")?)
@@ -178,7 +180,7 @@ unsafe fn check_columns(
 
 unsafe fn ask(
     data: *mut pg_sys::TriggerData,
-    statement: &mut Statement,
+    statement: &Statement,
     key: &[u8],
     inline: Option<i64>,
 ) -> Result<Option<Token>, Error> {
@@ -200,25 +202,19 @@ fn remember(statement: &mut Statement, generation: u64, accepted: Option<Token>)
     statement.user = crate::pg::role::outer_user();
 }
 
-/// Reads the key columns' values of `tuple` into one of the statement's buffers. NULL is refused.
-#[unsafe(link_section = ".text_hot")]
-unsafe fn read_key(
-    statement: &mut Statement,
-    tuple: HeapTuple,
-    descriptor: TupleDesc,
-    buffer: fn(&mut Statement) -> &mut KeyBytes,
-) -> Result<(), Error> {
-    let mut key = std::mem::take(buffer(statement));
+/// Reads the key columns' values of `tuple`. NULL is refused.
+#[inline]
+unsafe fn read_key(guard: &Guard, tuple: HeapTuple, descriptor: TupleDesc, key: &mut KeyBytes) -> Result<(), Error> {
     key.clear();
-    for &(number, kind) in &statement.guard.key_columns {
-        // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
-        let Some(value) = (unsafe { column(tuple, number, descriptor) }) else {
-            return Err(null_key(statement, number));
-        };
-        // SAFETY: as above.
-        unsafe { kind.append_raw(value, &mut key) };
+    let Some((last, others)) = guard.key_columns.split_last() else { return Ok(()) };
+    // SAFETY: the caller's: a tuple of this descriptor; the columns are of these types.
+    unsafe {
+        let value = |number| column(tuple, number, descriptor).ok_or_else(|| null_key(guard, number));
+        for &(number, kind) in others {
+            kind.append_raw(value(number)?, key);
+        }
+        last.1.append_last(value(last.0)?, key);
     }
-    *buffer(statement) = key;
     Ok(())
 }
 
@@ -228,9 +224,10 @@ unsafe fn has_null_key(statement: &Statement, tuple: HeapTuple, descriptor: Tupl
     statement.guard.key_columns.iter().any(|&(number, _)| unsafe { column(tuple, number, descriptor) }.is_none())
 }
 
-fn null_key(statement: &Statement, number: i32) -> Error {
-    let position = statement.guard.key_columns.iter().position(|(n, _)| *n == number).unwrap_or(0);
-    let name = match &statement.guard.definition.key {
+#[cold]
+fn null_key(guard: &Guard, number: i32) -> Error {
+    let position = guard.key_columns.iter().position(|(n, _)| *n == number).unwrap_or(0);
+    let name = match &guard.definition.key {
         KeySource::Columns(names) => names[position].as_str(),
         KeySource::Fixed(_) => "",
     };
@@ -238,18 +235,27 @@ fn null_key(statement: &Statement, number: i32) -> Error {
         .detail("The guard makes the lease's key of this column; a row without one belongs to no lease.")
 }
 
-/// The lease key of a row: one column's text, or the text of a row of several.
-#[unsafe(link_section = ".text_hot")]
-unsafe fn key_text(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc) -> KeyBytes {
+/// The lease key of a row, whose values are `raw`: one column's text, or the text of a row of several.
+#[inline]
+unsafe fn key_text<'a>(guard: &Guard, tuple: HeapTuple, descriptor: TupleDesc, raw: &'a KeyBytes) -> Cow<'a, [u8]> {
+    match guard.key_columns.as_slice() {
+        [(_, KeyType::Text)] => Cow::Borrowed(raw),
+        // SAFETY: the caller's: a tuple of this descriptor, with these values.
+        columns => Cow::Owned(unsafe { text_of_others(columns, tuple, descriptor) }),
+    }
+}
+
+#[inline(never)]
+unsafe fn text_of_others(columns: &[(i32, KeyType)], tuple: HeapTuple, descriptor: TupleDesc) -> Vec<u8> {
     let text = |&(number, kind): &(i32, KeyType)| {
         // SAFETY: the caller's: a tuple of this descriptor; NULLs were refused.
         unsafe { column(tuple, number, descriptor).map_or_else(KeyBytes::new, |value| kind.text(value)) }
     };
-    match statement.guard.key_columns.as_slice() {
-        [one] => text(one),
+    match columns {
+        [one] => text(one).into_vec(),
         several => {
             let texts: Vec<_> = several.iter().map(text).collect();
-            key::row_text(&texts.iter().map(SmallVec::as_slice).collect::<Vec<_>>()).into()
+            key::row_text(&texts.iter().map(SmallVec::as_slice).collect::<Vec<_>>())
         }
     }
 }
@@ -268,7 +274,7 @@ pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) ->
     // SAFETY: the caller's promise; both tuples match the relation's descriptor.
     unsafe {
         let descriptor = (*(*data).tg_relation).rd_att;
-        let same = |tuple: HeapTuple| has_key(statement, tuple, descriptor, &statement.key);
+        let same = |tuple: HeapTuple| has_key(&statement.guard, tuple, descriptor, &statement.key);
         same(passed_tuple(data)) && (!is_update(data) || same((*data).tg_trigtuple))
     }
 }
@@ -276,28 +282,32 @@ pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) ->
 /// Whether the key columns of `tuple` have these values. Doesn't raise; `false` where only a closer look
 /// would tell.
 #[inline]
-#[unsafe(link_section = ".text_hot")]
-unsafe fn has_key(statement: &Statement, tuple: HeapTuple, descriptor: TupleDesc, key: &KeyBytes) -> bool {
-    let strip = |rest, &(number, kind): &(i32, KeyType)| {
-        // SAFETY: the caller's: a tuple of this descriptor; the column is of this type.
-        unsafe { column(tuple, number, descriptor).and_then(|value| kind.strip_raw(value, rest)) }
-    };
-    statement.guard.key_columns.iter().try_fold(key.as_slice(), strip).is_some_and(<[u8]>::is_empty)
+unsafe fn has_key(guard: &Guard, tuple: HeapTuple, descriptor: TupleDesc, key: &KeyBytes) -> bool {
+    let Some((last, others)) = guard.key_columns.split_last() else { return true };
+    // SAFETY: the caller's: a tuple of this descriptor; the columns are of these types.
+    unsafe {
+        let strip = |rest, &(number, kind): &(i32, KeyType)| {
+            column(tuple, number, descriptor).and_then(|value| kind.strip_raw(value, rest))
+        };
+        let Some(rest) = others.iter().try_fold(key.as_slice(), strip) else { return false };
+        column(tuple, last.0, descriptor).is_some_and(|value| last.1.is_last(value, rest))
+    }
 }
 
 /// The row as it is to be stored.
 unsafe fn stamp(
+    data: *mut pg_sys::TriggerData,
     statement: &Statement,
     row: HeapTuple,
     old: Option<HeapTuple>,
-    descriptor: TupleDesc,
     assigned: bool,
     accepted: Option<Token>,
 ) -> HeapTuple {
     let guard = &statement.guard;
     let mut changes = SmallVec::<[(i32, Option<i64>); 2]>::new();
-    // SAFETY: the caller's: tuples of this descriptor; both columns are of type bigint.
+    // SAFETY: the caller's: the call's data and tuples; both columns are of type bigint.
     unsafe {
+        let descriptor = (*(*data).tg_relation).rd_att;
         if assigned && !mutant::without("inline_null") {
             changes.push((guard.present_column, None));
         }
@@ -310,6 +320,7 @@ unsafe fn stamp(
                 changes.push((guard.token_column, stored));
             }
         }
-        if changes.is_empty() { row } else { tuple::with_columns(row, descriptor, &changes) }
+        let slot = if is_update(data) { (*data).tg_newslot } else { (*data).tg_trigslot };
+        if changes.is_empty() { row } else { tuple::with_columns(row, slot, descriptor, &changes) }
     }
 }

@@ -26,7 +26,7 @@ pub fn rule(statement: &Statement, question: &Question) -> Result<Ruling, Error>
     };
     let (verdict, subject) = remote::check(&remote::Question {
         coordinator,
-        namespace: question.namespace,
+        namespace: &question.guard.definition.namespace,
         key: question.key,
         inline: question.inline.map(|token| (statement.id, token)),
         on_missing: question.on_missing,

@@ -54,8 +54,7 @@ impl Statement {
         // used, and runs the callback before it frees it. What it gives is aligned for any type.
         unsafe {
             let context = (*flinfo).fn_mcxt;
-            let memory = raw::catch(|| raw::MemoryContextAlloc(context, size_of::<Statement>()));
-            let statement: *mut Statement = memory.cast();
+            let statement: *mut Statement = raw::allocate(context, size_of::<Statement>()).cast();
             statement.write(Statement {
                 callback: pg_sys::MemoryContextCallback::default(),
                 table,

@@ -260,7 +260,7 @@ pub fn question<'a>(statement: &'a Statement, key: &'a [u8], inline: Option<i64>
     let definition = &statement.guard.definition;
     let admit = mutant::without("missing");
     Question {
-        namespace: &definition.namespace,
+        guard: &statement.guard,
         table: statement.table,
         key,
         inline,

@@ -115,8 +115,8 @@ fn complete(table: Oid, triggers: &[StoredTrigger]) -> String {
         record::forget_below(root, &tables);
     }
     // A partition that was detached keeps the guard: what it lost is the clone of the row trigger.
-    let arguments = definition.arguments();
-    let left = |t: &&StoredTrigger| t.arguments == arguments && !tables.contains(&t.table);
+    let argument = definition.argument();
+    let left = |t: &&StoredTrigger| t.arguments == [&*argument] && !tables.contains(&t.table);
     let left: HashSet<_> = triggers.iter().filter(left).map(|t| t.table).collect();
     let row = extension::oids().guard_row;
     let lost_row = |table: &Oid| !attach::of_table(triggers, *table).any(|t| t.function == row);

@@ -97,6 +97,15 @@ pub unsafe fn finish(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datu
     // SAFETY: the caller's promise; an error inside leaves by longjmp over plain frames, and the
     // abort that follows restores the role.
     unsafe {
+        // Apart from the others: this is the hot path's.
+        if let Outcome::Value(datum) = outcome { datum } else { finish_otherwise(outcome, fcinfo) }
+    }
+}
+
+#[inline(never)]
+unsafe fn finish_otherwise(outcome: Outcome, fcinfo: pg_sys::FunctionCallInfo) -> Datum {
+    // SAFETY: as `finish`.
+    unsafe {
         match outcome {
             Outcome::Value(datum) => return datum,
             Outcome::Raise(raise) => raise.error(),

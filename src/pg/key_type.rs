@@ -66,6 +66,23 @@ impl KeyType {
         }
     }
 
+    /// As [`KeyType::append_raw`] of a key's last value: a text ends where the key does. One text alone is
+    /// its own bytes.
+    ///
+    /// # Safety
+    /// As [`KeyType::append_raw`].
+    #[inline]
+    pub unsafe fn append_last(self, datum: Datum, out: &mut KeyBytes) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                KeyType::Text if out.is_empty() => *out = text::with_bytes(datum, KeyBytes::from_slice),
+                KeyType::Text => text::with_bytes(datum, |bytes| out.extend_from_slice(bytes)),
+                _ => self.append_raw(datum, out),
+            }
+        }
+    }
+
     /// The value's text, in the server's encoding.
     ///
     /// # Safety
@@ -106,6 +123,21 @@ impl KeyType {
                     raw.strip_prefix(&bytes.len().to_ne_bytes()[..])?.strip_prefix(bytes)
                 }
                 KeyType::Literal => None,
+            }
+        }
+    }
+
+    /// Whether `raw` is this value, a key's last one. As [`KeyType::strip_raw`].
+    ///
+    /// # Safety
+    /// As [`KeyType::strip_raw`].
+    #[inline]
+    pub unsafe fn is_last(self, datum: Datum, raw: &[u8]) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                KeyType::Text => text::plain_bytes(datum) == Some(raw),
+                _ => self.strip_raw(datum, raw).is_some_and(<[u8]>::is_empty),
             }
         }
     }

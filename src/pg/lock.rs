@@ -43,28 +43,23 @@ pub struct Tag(LOCKTAG);
 
 /// How a lock is held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
 pub enum Mode {
     /// With others of its kind; writers.
-    Shared,
+    Shared = pg_sys::ShareLock,
     /// With its own kind and against `Shared`: acquirers, on the namespace lock.
-    Intent,
+    Intent = pg_sys::RowExclusiveLock,
     /// With every kind but `Exclusive`: whoever needs the namespace to stay.
-    Reference,
+    Reference = pg_sys::RowShareLock,
     /// Alone.
-    Exclusive,
+    Exclusive = pg_sys::ExclusiveLock,
     /// Alone, and nobody reads: a relation gets another file.
-    Rewrite,
+    Rewrite = pg_sys::AccessExclusiveLock,
 }
 
 impl Mode {
     fn lockmode(self) -> LOCKMODE {
-        (match self {
-            Mode::Shared => pg_sys::ShareLock,
-            Mode::Intent => pg_sys::RowExclusiveLock,
-            Mode::Reference => pg_sys::RowShareLock,
-            Mode::Exclusive => pg_sys::ExclusiveLock,
-            Mode::Rewrite => pg_sys::AccessExclusiveLock,
-        }) as LOCKMODE
+        self as LOCKMODE
     }
 }
 

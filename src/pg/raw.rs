@@ -26,23 +26,68 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 /// # Safety
 /// Nothing in `calls` has a destructor, or panics.
 #[inline]
-pub unsafe fn catch<T>(calls: impl FnOnce() -> T) -> T {
-    let mut calls = ManuallyDrop::new(calls);
-    let mut result = MaybeUninit::uninit();
-    // SAFETY: run once; the caller's promise.
+pub unsafe fn catch<T, F: FnOnce() -> T>(calls: F) -> T {
+    let mut state = (ManuallyDrop::new(calls), MaybeUninit::<T>::uninit());
+    // SAFETY: `run` gets the state of its own type, once, and fills it; the rest is the caller's promise.
     unsafe {
-        catch_errors(&mut || {
-            result.write(ManuallyDrop::take(&mut calls)());
-        });
-        result.assume_init()
+        catch_errors(run::<T, F>, (&raw mut state).cast());
+        state.1.assume_init()
     }
 }
 
+/// # Safety
+/// `state` must be that of [`catch`], which calls this once.
+unsafe fn run<T, F: FnOnce() -> T>(state: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (calls, result) = &mut *state.cast::<(ManuallyDrop<F>, MaybeUninit<T>)>();
+        result.write(ManuallyDrop::take(calls)());
+    }
+}
+
+/// PostgreSQL's `PG_TRY`.
+#[cfg(all(any(target_os = "linux", target_os = "macos"), any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(never)]
 #[unsafe(link_section = ".text_hot")]
-unsafe fn catch_errors(calls: &mut dyn FnMut()) {
+unsafe fn catch_errors(run: unsafe fn(*mut c_void), state: *mut c_void) {
+    use pgrx::pg_sys::{CurrentMemoryContext, PG_exception_stack, error_context_stack};
+    // SAFETY: the caller's promise; statics of this backend, put back as they were.
+    unsafe {
+        let (context, handler, traceback) = (CurrentMemoryContext, PG_exception_stack, error_context_stack);
+        let raised = cee_scape::call_with_sigsetjmp(false, |here| {
+            PG_exception_stack = std::ptr::from_ref(here).cast_mut().cast();
+            run(state);
+            0
+        });
+        PG_exception_stack = handler;
+        error_context_stack = traceback;
+        if raised != 0 {
+            CurrentMemoryContext = context;
+            // Once more, for pgrx to make it a panic.
+            pgrx::pg_sys::ffi::pg_guard_ffi_boundary(|| pg_re_throw());
+        }
+    }
+}
+
+#[cfg(not(all(any(target_os = "linux", target_os = "macos"), any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[inline(never)]
+unsafe fn catch_errors(run: unsafe fn(*mut c_void), state: *mut c_void) {
     // SAFETY: the caller's promise.
-    unsafe { pgrx::pg_sys::ffi::pg_guard_ffi_boundary(calls) }
+    unsafe { pgrx::pg_sys::ffi::pg_guard_ffi_boundary(|| run(state)) }
+}
+
+/// Memory of a context, or the error where there is none: only that is caught.
+///
+/// # Safety
+/// As PostgreSQL's `MemoryContextAlloc`.
+#[inline]
+pub unsafe fn allocate(context: MemoryContext, size: usize) -> *mut c_void {
+    // SAFETY: the caller's promise; with these flags it returns null where it could raise.
+    unsafe {
+        let flags = pgrx::pg_sys::MCXT_ALLOC_NO_OOM | pgrx::pg_sys::MCXT_ALLOC_HUGE;
+        let memory = MemoryContextAllocExtended(context, size, flags as i32);
+        if memory.is_null() { catch(|| MemoryContextAlloc(context, size)) } else { memory }
+    }
 }
 
 unsafe extern "C-unwind" {
@@ -69,6 +114,7 @@ unsafe extern "C-unwind" {
     pub fn table_close(relation: Relation, mode: LOCKMODE);
     pub fn LockRelease(tag: *const LOCKTAG, mode: LOCKMODE, session: bool) -> bool;
     pub fn LockWaiterCount(tag: *const LOCKTAG) -> i32;
+    fn MemoryContextAllocExtended(context: MemoryContext, size: usize, flags: i32) -> *mut c_void;
     pub fn MemoryContextRegisterResetCallback(context: MemoryContext, callback: *mut MemoryContextCallback);
     #[cfg(any(feature = "pg15", feature = "pg16"))]
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE) -> bool;
@@ -76,6 +122,7 @@ unsafe extern "C-unwind" {
     pub fn LockHeldByMe(tag: *const LOCKTAG, mode: LOCKMODE, or_stronger: bool) -> bool;
 
     // These can.
+    fn pg_re_throw();
     pub fn LockAcquire(tag: *const LOCKTAG, mode: LOCKMODE, session: bool, dont_wait: bool) -> LockAcquireResult::Type;
     pub fn AcceptInvalidationMessages();
     pub fn table_open(relation: Oid, mode: LOCKMODE) -> Relation;
@@ -90,7 +137,7 @@ unsafe extern "C-unwind" {
     pub fn PreventCommandIfReadOnly(command: *const c_char);
     pub fn PreventCommandDuringRecovery(command: *const c_char);
     pub fn palloc(size: usize) -> *mut c_void;
-    pub fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
+    fn MemoryContextAlloc(context: MemoryContext, size: usize) -> *mut c_void;
     pub fn ConditionalLockRelationOid(relation: Oid, mode: LOCKMODE) -> bool;
     pub fn cstring_to_text_with_len(bytes: *const c_char, length: i32) -> *mut varlena;
     pub fn tuplestore_putvalues(store: *mut Tuplestorestate, columns: TupleDesc, values: *mut Datum, nulls: *mut bool);

@@ -1,7 +1,7 @@
 //! Rows as a trigger gets them, and gives them back.
 
 use super::raw;
-use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleHeader, TupleDesc};
+use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleHeader, HeapTupleTableSlot, TupleDesc, TupleTableSlot};
 
 const HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
 const BIGINT: usize = size_of::<i64>();
@@ -24,7 +24,7 @@ pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Op
             return None;
         }
         let (offset, by_value, length) = layout(descriptor, index);
-        if offset >= 0 && !has_nulls(header) {
+        if offset >= 0 && none_is_null_before(header, index) {
             let value = header.cast::<u8>().add(usize::from((*header).t_hoff) + offset as usize);
             match (by_value, length) {
                 (false, _) => return Some(Datum::from(value)),
@@ -78,6 +78,15 @@ unsafe fn is_null(header: HeapTupleHeader, index: usize) -> bool {
     unsafe { has_nulls(header) && *(*header).t_bits.as_ptr().add(index / 8) & 1 << (index % 8) == 0 }
 }
 
+/// Whether all columns before one that the row has are there; `false` where only a closer look would tell.
+unsafe fn none_is_null_before(header: HeapTupleHeader, index: usize) -> bool {
+    // SAFETY: the caller's: a row with that column.
+    unsafe {
+        let before = (1 << (index % 8)) - 1;
+        !has_nulls(header) || index < 8 && *(*header).t_bits.as_ptr() & before == before
+    }
+}
+
 /// Where a column begins in every row without NULLs (negative where that differs), whether it is stored as a
 /// value, and its length.
 unsafe fn layout(descriptor: TupleDesc, index: usize) -> (i32, bool, i16) {
@@ -101,24 +110,38 @@ unsafe fn added_later(number: i32, descriptor: TupleDesc) -> Option<Datum> {
     (!is_null).then_some(value)
 }
 
-/// A copy of `tuple` with some columns changed; `None` stores NULL.
+/// `tuple` with some columns changed, `None` stores NULL: a copy, or itself where `slot` holds it.
 ///
 /// # Safety
-/// `tuple` must be of this descriptor, which has these columns, of type bigint.
-pub unsafe fn with_columns(tuple: HeapTuple, descriptor: TupleDesc, changes: &[(i32, Option<i64>)]) -> HeapTuple {
+/// `tuple` must be of this descriptor, which has these columns, of type bigint; and that of a BEFORE row
+/// trigger's call, with its slot.
+pub unsafe fn with_columns(
+    tuple: HeapTuple,
+    slot: *mut TupleTableSlot,
+    descriptor: TupleDesc,
+    changes: &[(i32, Option<i64>)],
+) -> HeapTuple {
     // SAFETY: the caller's promise.
     unsafe {
         if let [(column, None)] = changes
             && ends_with(tuple, descriptor, *column)
+            && owns(slot, tuple)
         {
-            return without_last(tuple);
+            drop_last(tuple, slot);
+            return tuple;
         }
-        let mut columns: Vec<i32> = changes.iter().map(|(column, _)| *column).collect();
-        let mut values: Vec<Datum> = changes.iter().map(|(_, value)| value.unwrap_or_default().into()).collect();
-        let mut nulls: Vec<bool> = changes.iter().map(|(_, value)| value.is_none()).collect();
-        let (columns, values, nulls) = (columns.as_mut_ptr(), values.as_mut_ptr(), nulls.as_mut_ptr());
-        pg_sys::heap_modify_tuple_by_cols(tuple, descriptor, changes.len() as i32, columns, values, nulls)
+        modified(tuple, descriptor, changes)
     }
+}
+
+#[inline(never)]
+unsafe fn modified(tuple: HeapTuple, descriptor: TupleDesc, changes: &[(i32, Option<i64>)]) -> HeapTuple {
+    let mut columns: Vec<i32> = changes.iter().map(|(column, _)| *column).collect();
+    let mut values: Vec<Datum> = changes.iter().map(|(_, value)| value.unwrap_or_default().into()).collect();
+    let mut nulls: Vec<bool> = changes.iter().map(|(_, value)| value.is_none()).collect();
+    let (columns, values, nulls) = (columns.as_mut_ptr(), values.as_mut_ptr(), nulls.as_mut_ptr());
+    // SAFETY: the caller's: as many as it says, of this descriptor.
+    unsafe { pg_sys::heap_modify_tuple_by_cols(tuple, descriptor, changes.len() as i32, columns, values, nulls) }
 }
 
 /// Whether the row ends with that column, not null, and can do without it as it is laid out: its
@@ -136,27 +159,33 @@ unsafe fn ends_with(tuple: HeapTuple, descriptor: TupleDesc, column: i32) -> boo
     }
 }
 
-/// The row with NULL in its last column, without taking it apart.
-unsafe fn without_last(tuple: HeapTuple) -> HeapTuple {
-    // SAFETY: the caller's: what `ends_with` found. The copy has room for itself and its data, and
-    // is filled before use.
+/// Whether the row is the slot's own, made for it and in no page: then what is stored is that very row.
+unsafe fn owns(slot: *mut TupleTableSlot, tuple: HeapTuple) -> bool {
+    // SAFETY: the caller's: a slot in use. One of these two kinds begins as the other does.
     unsafe {
-        let length = (*tuple).t_len as usize - BIGINT;
-        let copy: HeapTuple = raw::catch(|| raw::palloc(size_of::<pg_sys::HeapTupleData>() + length)).cast();
-        let data = copy.add(1).cast::<u8>();
-        std::ptr::copy_nonoverlapping((*tuple).t_data.cast::<u8>(), data, length);
-        *copy = *tuple;
-        (*copy).t_data = data.cast();
-        (*copy).t_len = length as u32;
-        let header = &mut *(*copy).t_data;
+        let kind = (*slot).tts_ops;
+        let heap = kind == &raw const pg_sys::TTSOpsBufferHeapTuple || kind == &raw const pg_sys::TTSOpsHeapTuple;
+        heap && u32::from((*slot).tts_flags) & pg_sys::TTS_FLAG_SHOULDFREE != 0
+            && (*slot.cast::<HeapTupleTableSlot>()).tuple == tuple
+    }
+}
+
+/// NULL in the last column of the slot's row, without taking it apart or making another.
+unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot) {
+    // SAFETY: the caller's: what `ends_with` and `owns` found.
+    unsafe {
+        let header = &mut *(*tuple).t_data;
         let last = columns_stored(header) as usize - 1;
-        let bits = data.add(HEADER);
+        let bits = (*tuple).t_data.cast::<u8>().add(HEADER);
         if !has_nulls(header) {
             // There was no bitmap: there is room for one of a byte.
             header.t_infomask |= pg_sys::HEAP_HASNULL as u16;
             *bits = (1 << last) - 1;
         }
         *bits.add(last / 8) &= !(1 << (last % 8));
-        copy
+        (*tuple).t_len -= BIGINT as u32;
+        // What has been read from it so far is read anew.
+        (*slot).tts_nvalid = 0;
+        (*slot.cast::<HeapTupleTableSlot>()).off = 0;
     }
 }

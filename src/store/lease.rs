@@ -253,6 +253,7 @@ fn end_reason(state: &[u8]) -> Option<EndReason> {
 }
 
 /// What a guard needs to know of a lease.
+#[derive(Clone, Copy)]
 pub struct Heartbeat {
     /// What decisions are made by.
     pub record: Record,
@@ -287,6 +288,30 @@ static PLACES: Backend<RefCell<(u64, LeaseMap<Place>)>> = Backend::new(RefCell::
 /// So many places are remembered.
 const PLACES_KEPT: usize = 1024;
 
+fn place_of(lease: &LeaseId, version: u64) -> Option<Place> {
+    PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten())
+}
+
+fn remember(lease: &LeaseId, version: u64, place: Place) {
+    PLACES.with_borrow_mut(|(v, places)| {
+        if *v != version || places.len() >= PLACES_KEPT {
+            places.clear();
+            *v = version;
+        }
+        places.insert(lease.clone(), place);
+    });
+}
+
+/// The row that was looked at last and that nobody was changing, with the configuration that it was found in.
+static LAST: Backend<RefCell<Option<(u64, LeaseId, Heartbeat)>>> = Backend::new(RefCell::new(None));
+
+/// What was seen last, if that was this lease and is still so.
+#[inline]
+fn seen_last(lease: &LeaseId, version: u64) -> Option<Heartbeat> {
+    let last = LAST.with_borrow(|last| last.as_ref().filter(|(v, l, _)| *v == version && l == lease).map(|(_, _, h)| *h))?;
+    last.seen.as_ref()?.still().map(|_| last)
+}
+
 /// The leading columns of a row, as they are stored: a text follows the last one closely.
 #[repr(C, packed(4))]
 struct Head {
@@ -314,8 +339,11 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     // Locking the table brought word if it was moved or has shrunk.
     let version = extension::configuration_version();
     if access == Access::Locked {
-        let place = PLACES.with_borrow(|(v, places)| (*v == version).then(|| places.get(lease).copied()).flatten());
-        if let Some(mut place) = place {
+        let last = seen_last(lease, version);
+        if last.is_some() {
+            return last;
+        }
+        if let Some(mut place) = place_of(lease, version) {
             let buffer = place.buffer();
             let found = look_at(extension::oid(|oids| oids.lease), &mut place, |row| glance(row, lease)).flatten();
             let heartbeat = found.map(|(pid, started, settled, mut heartbeat)| {
@@ -326,23 +354,20 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
                 heartbeat.seen = settled.map(|version| Seen { place, version, record: *record });
                 heartbeat
             });
-            if heartbeat.is_some() && place.buffer() != buffer {
-                PLACES.with_borrow_mut(|(_, places)| places.insert(lease.clone(), place));
-            }
-            if heartbeat.is_some() {
-                return heartbeat;
+            if let Some(heartbeat) = heartbeat {
+                if place.buffer() != buffer {
+                    remember(lease, version, place);
+                }
+                if heartbeat.seen.is_some() {
+                    LAST.replace(Some((version, lease.clone(), heartbeat)));
+                }
+                return Some(heartbeat);
             }
         }
     }
     let table = Table::open(oids().lease, access);
     if let Some(row) = table.find(oids().lease_pkey, &key_of(lease), Read::Locked) {
-        PLACES.with_borrow_mut(|(v, places)| {
-            if *v != version || places.len() >= PLACES_KEPT {
-                places.clear();
-                *v = version;
-            }
-            places.insert(lease.clone(), row.place());
-        });
+        remember(lease, version, row.place());
         return Some(heartbeat_of(&row));
     }
     read(lease).map(|lease| heartbeat_of(&lease.row))

@@ -237,6 +237,9 @@ impl Presentation {
     /// The statement has ended, and its inline tokens with it.
     pub fn statement_ended(&mut self, statement: u64) {
         self.only.take_if(|only| only.statement == statement);
+        if self.inline.is_empty() {
+            return;
+        }
         for token in self.inline.remove(&statement).unwrap_or_default() {
             self.withdraw(token, |entry| entry.statements.retain(|(s, _)| *s != statement));
         }
