@@ -35,15 +35,17 @@ pub unsafe extern "C-unwind" fn _PG_init() {
 /// down, so nothing there but plain memory is touched.
 #[unsafe(link_section = ".text_hot")]
 unsafe extern "C-unwind" fn transaction_event(event: XactEvent::Type, _arg: *mut c_void) {
-    match event {
-        // SAFETY: no destructor in this frame.
-        XactEvent::XACT_EVENT_PRE_COMMIT if guard::has_work() => unsafe { or_raise(guard::before_commit) },
-        // SAFETY: as above.
-        XactEvent::XACT_EVENT_PRE_PREPARE => unsafe { or_raise(guard::before_prepare) },
-        XactEvent::XACT_EVENT_COMMIT | XactEvent::XACT_EVENT_ABORT | XactEvent::XACT_EVENT_PREPARE => {
-            transaction::ended();
+    use XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PRE_COMMIT, XACT_EVENT_PRE_PREPARE, XACT_EVENT_PREPARE};
+    if event == XACT_EVENT_PRE_COMMIT {
+        if guard::has_work() {
+            // SAFETY: no destructor in this frame.
+            unsafe { or_raise(guard::before_commit) };
         }
-        _ => {}
+    } else if event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE {
+        transaction::ended();
+    } else if event == XACT_EVENT_PRE_PREPARE {
+        // SAFETY: as above.
+        unsafe { or_raise(guard::before_prepare) };
     }
 }
 

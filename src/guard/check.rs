@@ -63,6 +63,11 @@ impl Subject {
         {
             return Ok(last.clone());
         }
+        Subject::found(guard, key, version)
+    }
+
+    #[inline(never)]
+    fn found(guard: &Guard, key: &[u8], version: u64) -> Result<Subject, Error> {
         let namespace = namespace::require(&guard.definition.namespace)?;
         fencing_core::name::check_key(key)?;
         let subject = Subject { lease: LeaseId::new(namespace.id, key), namespace };
@@ -186,6 +191,11 @@ impl Latest {
         if let Some(row) = lease::heartbeat(lease, access) {
             return Some(Latest { token: row.record.token, granted_by: row.granted_by, heartbeat: Some(row) });
         }
+        Latest::of_fence(lease, strictness)
+    }
+
+    #[inline(never)]
+    fn of_fence(lease: &LeaseId, strictness: Strictness) -> Option<Latest> {
         let fence = match strictness {
             Strictness::Enforce => fence::read_locked(lease),
             Strictness::Observe => fence::read_latest(lease),
@@ -203,6 +213,25 @@ fn presented(
     now: Instant,
 ) -> Presented {
     let own = presentation::of_lease(lease, latest.map(|l| l.token));
+    if let Own::One(value) = own
+        && inline.is_none_or(|inline| inline == value)
+        && let Some(token) = Token::from_bigint(value)
+    {
+        return Presented::Own(claim(lease, token, latest, on_expiry, now));
+    }
+    no_single_one(lease, own, inline, latest, on_expiry, now)
+}
+
+/// The same where it isn't just one token of the lease.
+#[inline(never)]
+fn no_single_one(
+    lease: &LeaseId,
+    own: Own,
+    inline: Option<i64>,
+    latest: Option<&Latest>,
+    on_expiry: ExpiryRule,
+    now: Instant,
+) -> Presented {
     let is_own = |value| match own {
         Own::Nothing => false,
         Own::One(a) => a == value,
@@ -212,10 +241,7 @@ fn presented(
         Own::Several(a, b) => Presented::Contradiction(a.min(b), a.max(b)),
         // An inline token speaks for its own row.
         _ if inline.is_some_and(|value| !is_own(value)) => Presented::Foreign(inline.unwrap_or_default()),
-        Own::One(value) => match Token::from_bigint(value) {
-            Some(token) => Presented::Own(claim(lease, token, latest, on_expiry, now)),
-            None => Presented::Foreign(value),
-        },
+        Own::One(value) => Presented::Foreign(value),
         Own::Nothing if mutant::without("other_lease") && latest.is_some() => latest
             .map_or(Presented::Nothing, |latest| {
                 Presented::Own(claim(lease, latest.token, Some(latest), on_expiry, now))
@@ -240,6 +266,13 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: Expi
             takeover_visible,
         };
     }
+    claim_of_former(token, takeover_visible)
+}
+
+/// The same of a term that its lease no longer names.
+#[inline(never)]
+fn claim_of_former(token: Token, takeover_visible: bool) -> Claim {
+    let user = role::outer_user();
     match term::read(token) {
         Some(term) => Claim {
             token,
@@ -262,6 +295,11 @@ fn takeover_visible(lease: &LeaseId, latest: &Latest) -> bool {
     if xact::full_xid_if_any() != Some(latest.granted_by) {
         return snapshot::statement_sees(latest.granted_by, None);
     }
+    sees_own_takeover(lease, latest)
+}
+
+#[inline(never)]
+fn sees_own_takeover(lease: &LeaseId, latest: &Latest) -> bool {
     // Acquired by this transaction: a later statement sees it, unless all statements share one
     // snapshot from before.
     let command = transaction::with(|t| t.fences.acquired_by(lease));

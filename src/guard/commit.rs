@@ -3,9 +3,10 @@
 use crate::pg::table::Access;
 use crate::pg::{clock, lock, mutant, xact};
 use crate::store::lease::{self, Seen};
+use crate::store::namespace::Namespace;
 use crate::store::{LeaseId, term};
 use crate::transaction::{self, fences, remote, stale};
-use fencing_core::admission::ended_before_commit;
+use fencing_core::admission::{Rejection, ended_before_commit};
 use fencing_core::lease::Record;
 use fencing_core::{Code, Error, Token};
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
@@ -86,16 +87,22 @@ fn recheck() -> Result<(), Error> {
         let (record, ended_here) = same.map_or_else(|| read_again(id, accepted.token), |same| (Some(same), false));
         let now = clock::now();
         let on_expiry = accepted.namespace.policy.on_expiry;
-        if let Some(why) = ended_before_commit(accepted.token, record.as_ref(), ended_here, on_expiry, now) {
-            let mut error = why.error(&id.describe(&accepted.namespace.name), None);
-            error.message = "term ended before commit".to_owned();
-            return Err(error);
+        match ended_before_commit(accepted.token, record.as_ref(), ended_here, on_expiry, now) {
+            Some(why) => Err(ended(why, id, &accepted.namespace)),
+            None => Ok(()),
         }
-        Ok(())
     })
 }
 
+#[cold]
+fn ended(why: Rejection, id: &LeaseId, namespace: &Namespace) -> Error {
+    let mut error = why.error(&id.describe(&namespace.name), None);
+    error.message = "term ended before commit".to_owned();
+    error
+}
+
 /// What is known of a lease now, and whether this transaction itself has ended its term.
+#[inline(never)]
 fn read_again(id: &LeaseId, token: Token) -> (Option<Record>, bool) {
     match lease::heartbeat(id, Access::Locked) {
         Some(row) => (Some(row.record), row.written_by_me && row.record.ended.is_some()),

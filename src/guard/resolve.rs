@@ -57,6 +57,7 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Er
 }
 
 /// The same, looked up and remembered.
+#[inline(never)]
 fn found(relation: &Relation, trigger: Trigger, version: u64) -> Result<Rc<Guard>, Error> {
     let unfit = |error: Error| {
         let detail = error.detail.clone().unwrap_or_else(|| "The table's guard names it.".to_owned());

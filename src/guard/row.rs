@@ -81,10 +81,7 @@ unsafe fn inline_token(
     // SAFETY: the caller's: tuples of this descriptor.
     let stored = old.and_then(|old| unsafe { bigint(old, guard.present_column, descriptor) });
     if let Some(stored) = stored.filter(|_| !mutant::without("inline_stored")) {
-        let name = guard.definition.present_column.as_deref().unwrap_or_default();
-        return Err(Error::new(Code::InvalidPresentation, format!("stored value in inline column \"{name}\""))
-            .detail(format!("The row holds {stored} there. What can be read back from a row is no presentation."))
-            .hint("Set the column to NULL with the guard removed, then protect the table again."));
+        return Err(stored_value(guard, stored));
     }
     let Some(token) = assigned else { return Ok(None) };
     // With a default, nobody can tell the client's token from the default's.
@@ -102,6 +99,16 @@ unsafe fn inline_token(
     Ok(Some(token))
 }
 
+#[cold]
+fn stored_value(guard: &Guard, stored: i64) -> Error {
+    let name = guard.definition.present_column.as_deref().unwrap_or_default();
+    Error::new(Code::InvalidPresentation, format!("stored value in inline column \"{name}\""))
+        .detail(format!("The row holds {stored} there. What can be read back from a row is no presentation."))
+        .hint("Set the column to NULL with the guard removed, then protect the table again.")
+}
+
+#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn check_fixed(
     data: *mut pg_sys::TriggerData,
     statement: &mut Statement,
@@ -119,6 +126,8 @@ unsafe fn check_fixed(
     Ok(accepted)
 }
 
+#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn check_columns(
     data: *mut pg_sys::TriggerData,
     statement: &mut Statement,
@@ -148,34 +157,47 @@ unsafe fn check_columns(
     }
     let generation = transaction::generation();
     // SAFETY: as above.
-    let key = unsafe { key_text(&statement.guard, row, descriptor, &statement.row_key) };
-    let accepted = if let Some(old) = old.filter(|_| moves) {
-        // A row leaves one lease for another: both must be authorised, and the row's own token, if
-        // it has one, must be one of the two. A token that says nothing of its lease is the row's as it
-        // is to be stored.
-        let own = inline.filter(|_| statement.guard.definition.coordinator.is_some());
-        // SAFETY: as above.
-        let old_key = unsafe { key_text(&statement.guard, old, descriptor, &statement.old_key) };
-        // SAFETY: as above.
-        let (left, entered) = unsafe {
-            let ask = |key: &[u8], inline, name| {
-                if mutant::without(name) { Ok(None) } else { ask(data, statement, key, inline) }
-            };
-            (ask(&old_key, None, "old_key")?, ask(&key, own, "new_key")?)
-        };
-        let known = |token: i64| [left, entered].iter().flatten().any(|t| t.to_bigint() == token);
-        if let Some(token) = inline.filter(|token| !known(*token)) {
-            // SAFETY: as above.
-            unsafe { ask(data, statement, &key, Some(token))? };
+    let accepted = unsafe {
+        match old.filter(|_| moves) {
+            Some(old) => check_move(data, statement, descriptor, row, old, inline)?,
+            None => {
+                let key = key_text(&statement.guard, row, descriptor, &statement.row_key);
+                ask(data, statement, &key, inline)?
+            }
         }
-        entered
-    } else {
-        // SAFETY: as above.
-        unsafe { ask(data, statement, &key, inline)? }
     };
     std::mem::swap(&mut statement.key, &mut statement.row_key);
     remember(statement, generation, accepted);
     Ok(accepted)
+}
+
+/// A row that leaves one lease for another: the token of that which it enters.
+#[inline(never)]
+unsafe fn check_move(
+    data: *mut pg_sys::TriggerData,
+    statement: &Statement,
+    descriptor: TupleDesc,
+    row: HeapTuple,
+    old: HeapTuple,
+    inline: Option<i64>,
+) -> Result<Option<Token>, Error> {
+    // SAFETY: the caller's: the call's data, tuples of this descriptor whose keys the statement has read.
+    unsafe {
+        let key = key_text(&statement.guard, row, descriptor, &statement.row_key);
+        let old_key = key_text(&statement.guard, old, descriptor, &statement.old_key);
+        // Both must be authorised, and the row's own token, if it has one, must be one of the two. A token that
+        // says nothing of its lease is the row's as it is to be stored.
+        let own = inline.filter(|_| statement.guard.definition.coordinator.is_some());
+        let ask_one = |key: &[u8], inline, name| {
+            if mutant::without(name) { Ok(None) } else { ask(data, statement, key, inline) }
+        };
+        let (left, entered) = (ask_one(&old_key, None, "old_key")?, ask_one(&key, own, "new_key")?);
+        let known = |token: i64| [left, entered].iter().flatten().any(|t| t.to_bigint() == token);
+        if let Some(token) = inline.filter(|token| !known(*token)) {
+            ask(data, statement, &key, Some(token))?;
+        }
+        Ok(entered)
+    }
 }
 
 unsafe fn ask(
@@ -204,6 +226,7 @@ fn remember(statement: &mut Statement, generation: u64, accepted: Option<Token>)
 
 /// Reads the key columns' values of `tuple`. NULL is refused.
 #[inline]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn read_key(guard: &Guard, tuple: HeapTuple, descriptor: TupleDesc, key: &mut KeyBytes) -> Result<(), Error> {
     key.clear();
     let Some((last, others)) = guard.key_columns.split_last() else { return Ok(()) };
@@ -282,6 +305,7 @@ pub unsafe fn same_key(data: *mut pg_sys::TriggerData, statement: &Statement) ->
 /// Whether the key columns of `tuple` have these values. Doesn't raise; `false` where only a closer look
 /// would tell.
 #[inline]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn has_key(guard: &Guard, tuple: HeapTuple, descriptor: TupleDesc, key: &KeyBytes) -> bool {
     let Some((last, others)) = guard.key_columns.split_last() else { return true };
     // SAFETY: the caller's: a tuple of this descriptor; the columns are of these types.

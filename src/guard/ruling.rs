@@ -21,9 +21,14 @@ pub enum Ruling {
 /// Asks about one lease. `question` is that of the statement's guard.
 #[unsafe(link_section = ".text_hot")]
 pub fn rule(statement: &Statement, question: &Question) -> Result<Ruling, Error> {
-    let Some(coordinator) = statement.guard.definition.coordinator.as_deref() else {
-        return check::check(question).map(|(verdict, subject)| Ruling::Local(verdict, subject));
-    };
+    match statement.guard.definition.coordinator.as_deref() {
+        None => check::check(question).map(|(verdict, subject)| Ruling::Local(verdict, subject)),
+        Some(coordinator) => rule_elsewhere(statement, question, coordinator),
+    }
+}
+
+#[inline(never)]
+fn rule_elsewhere(statement: &Statement, question: &Question, coordinator: &str) -> Result<Ruling, Error> {
     let (verdict, subject) = remote::check(&remote::Question {
         coordinator,
         namespace: &question.guard.definition.namespace,
@@ -60,20 +65,31 @@ impl Ruling {
     #[unsafe(link_section = ".text_hot")]
     pub unsafe fn settle(self, data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<Option<Token>, Error> {
         use fencing_core::remote::Verdict as There;
-        let observes = statement.guard.definition.observe;
-        // SAFETY: the call's relation is open.
-        let table = || unsafe { Relation::new((*data).tg_relation) }.display_name();
-        let (error, lease) = match self {
+        match self {
             Ruling::Local(Verdict::Accepted(token), _) | Ruling::Remote(There::Accepted(token), _) => {
-                return Ok((!observes).then_some(token));
+                Ok((!statement.guard.definition.observe).then_some(token))
             }
-            Ruling::Local(Verdict::Admitted, _) | Ruling::Remote(There::Admitted, _) => return Ok(None),
+            Ruling::Local(Verdict::Admitted, _) | Ruling::Remote(There::Admitted, _) => Ok(None),
+            Ruling::Local(Verdict::Rejected(_), _) | Ruling::Remote(There::Rejected(_), _) => {
+                // SAFETY: the caller's promise.
+                unsafe { self.reject(data, statement) }
+            }
+        }
+    }
+
+    #[cold]
+    unsafe fn reject(self, data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<Option<Token>, Error> {
+        use fencing_core::remote::Verdict as There;
+        // SAFETY: the call's relation is open.
+        let table = unsafe { Relation::new((*data).tg_relation) }.display_name();
+        let (error, lease) = match self {
             Ruling::Local(Verdict::Rejected(why), subject) => {
-                (explained(why, error_of(why, &subject, Some(&table())), statement), Some(subject.lease))
+                (explained(why, error_of(why, &subject, Some(&table)), statement), Some(subject.lease))
             }
-            Ruling::Remote(There::Rejected(why), subject) => (subject.error(why, Some(&table())), None),
+            Ruling::Remote(There::Rejected(why), subject) => (subject.error(why, Some(&table)), None),
+            Ruling::Local(..) | Ruling::Remote(..) => return Ok(None),
         };
-        if observes {
+        if statement.guard.definition.observe {
             observe::violation(&error, lease.as_ref());
             return Ok(None);
         }

@@ -37,6 +37,7 @@ pub unsafe fn catch<T, F: FnOnce() -> T>(calls: F) -> T {
 
 /// # Safety
 /// `state` must be that of [`catch`], which calls this once.
+#[unsafe(link_section = ".text_hot")]
 unsafe fn run<T, F: FnOnce() -> T>(state: *mut c_void) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -63,10 +64,17 @@ unsafe fn catch_errors(run: unsafe fn(*mut c_void), state: *mut c_void) {
         error_context_stack = traceback;
         if raised != 0 {
             CurrentMemoryContext = context;
-            // Once more, for pgrx to make it a panic.
-            pgrx::pg_sys::ffi::pg_guard_ffi_boundary(|| pg_re_throw());
+            raise_again();
         }
     }
+}
+
+/// The error that was caught, for pgrx to make it a panic.
+#[cold]
+#[inline(never)]
+unsafe fn raise_again() {
+    // SAFETY: an error is at hand, and nothing here has a destructor.
+    unsafe { pgrx::pg_sys::ffi::pg_guard_ffi_boundary(|| pg_re_throw()) }
 }
 
 #[cfg(not(all(any(target_os = "linux", target_os = "macos"), any(target_arch = "x86_64", target_arch = "aarch64"))))]

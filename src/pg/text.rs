@@ -67,6 +67,7 @@ pub unsafe fn bytes_of(datum: pg_sys::Datum) -> Vec<u8> {
 ///
 /// # Safety
 /// As [`bytes_of`].
+#[unsafe(link_section = ".text_hot")]
 pub unsafe fn with_bytes<T>(datum: pg_sys::Datum, body: impl FnOnce(&[u8]) -> T) -> T {
     // SAFETY: the caller's promise; `pg_detoast_datum_packed` returns a plain varlena.
     unsafe {

@@ -115,6 +115,7 @@ unsafe fn added_later(number: i32, descriptor: TupleDesc) -> Option<Datum> {
 /// # Safety
 /// `tuple` must be of this descriptor, which has these columns, of type bigint; and that of a BEFORE row
 /// trigger's call, with its slot.
+#[unsafe(link_section = ".text_hot")]
 pub unsafe fn with_columns(
     tuple: HeapTuple,
     slot: *mut TupleTableSlot,
@@ -171,6 +172,7 @@ unsafe fn owns(slot: *mut TupleTableSlot, tuple: HeapTuple) -> bool {
 }
 
 /// NULL in the last column of the slot's row, without taking it apart or making another.
+#[unsafe(link_section = ".text_hot")]
 unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot) {
     // SAFETY: the caller's: what `ends_with` and `owns` found.
     unsafe {

@@ -122,6 +122,7 @@ pub fn flush_own_wal() {
 /// Makes the commit of this transaction durable here and, where synchronous standbys are
 /// configured, there, whatever the session's `synchronous_commit` says. To be called before commit,
 /// outside of any function's SET clause.
+#[inline(never)]
 pub fn commit_durably() {
     // SAFETY: statics of this backend; `set_config_option` with a constant, valid value.
     unsafe {

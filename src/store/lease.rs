@@ -339,32 +339,36 @@ pub fn heartbeat(lease: &LeaseId, access: Access) -> Option<Heartbeat> {
     // Locking the table brought word if it was moved or has shrunk.
     let version = extension::configuration_version();
     if access == Access::Locked {
-        let last = seen_last(lease, version);
-        if last.is_some() {
-            return last;
-        }
-        if let Some(mut place) = place_of(lease, version) {
-            let buffer = place.buffer();
-            let found = look_at(extension::oid(|oids| oids.lease), &mut place, |row| glance(row, lease)).flatten();
-            let heartbeat = found.map(|(pid, started, settled, mut heartbeat)| {
-                let record = &mut heartbeat.record;
-                record.session_gone = is_gone(pid, started);
-                // That a backend is gone changes no row.
-                let settled = settled.filter(|_| pid == 0);
-                heartbeat.seen = settled.map(|version| Seen { place, version, record: *record });
-                heartbeat
-            });
-            if let Some(heartbeat) = heartbeat {
-                if place.buffer() != buffer {
-                    remember(lease, version, place);
-                }
-                if heartbeat.seen.is_some() {
-                    LAST.replace(Some((version, lease.clone(), heartbeat)));
-                }
-                return Some(heartbeat);
-            }
+        let known = seen_last(lease, version).or_else(|| where_it_was(lease, version));
+        if known.is_some() {
+            return known;
         }
     }
+    found(lease, access, version)
+}
+
+/// The row where it was last time, if it still is there.
+#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
+fn where_it_was(lease: &LeaseId, version: u64) -> Option<Heartbeat> {
+    let mut place = place_of(lease, version)?;
+    let buffer = place.buffer();
+    let found = look_at(extension::oid(|oids| oids.lease), &mut place, |row| glance(row, lease)).flatten();
+    let (pid, started, settled, mut heartbeat) = found?;
+    heartbeat.record.session_gone = is_gone(pid, started);
+    if place.buffer() != buffer {
+        remember(lease, version, place);
+    }
+    // That a backend is gone changes no row.
+    if let Some(page) = settled.filter(|_| pid == 0) {
+        heartbeat.seen = Some(Seen { place, version: page, record: heartbeat.record });
+        LAST.replace(Some((version, lease.clone(), heartbeat)));
+    }
+    Some(heartbeat)
+}
+
+#[inline(never)]
+fn found(lease: &LeaseId, access: Access, version: u64) -> Option<Heartbeat> {
     let table = Table::open(oids().lease, access);
     if let Some(row) = table.find(oids().lease_pkey, &key_of(lease), Read::Locked) {
         remember(lease, version, row.place());

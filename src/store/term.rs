@@ -30,6 +30,7 @@ pub struct Term {
 /// Whether a term is that user's, who is `role` or a member of it. One of another cluster is nobody's any
 /// more: it is void, and is to hear that.
 #[inline]
+#[unsafe(link_section = ".text_hot")]
 pub fn is_own(token: Token, role: Oid, user: Oid) -> bool {
     role::is_member(user, role) || !epoch::is_of_this_cluster(token.epoch())
 }

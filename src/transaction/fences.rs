@@ -250,9 +250,11 @@ pub fn lock_shared(lease: &LeaseId) {
 
 /// Makes sure that the lock is held which is remembered as held: everything depends on it.
 pub fn require_lock(lease: &LeaseId) -> Result<(), Error> {
-    if !super::with(|t| t.fences.locked_in_savepoint) {
-        return Ok(());
-    }
+    if super::with(|t| t.fences.locked_in_savepoint) { require_lock_of_savepoint(lease) } else { Ok(()) }
+}
+
+#[inline(never)]
+fn require_lock_of_savepoint(lease: &LeaseId) -> Result<(), Error> {
     let held =
         Tag::fence(lease.hash).held_by_me(Mode::Shared) || Tag::namespace(lease.namespace).held_by_me(Mode::Shared);
     if held || mutant::without("fence") {

@@ -40,20 +40,19 @@ impl HeldLeases {
         if std::mem::take(&mut self.several)
             && let Some(leases) = &mut self.leases
         {
-            if leases.others.capacity() > KEPT {
-                leases.others = new_map();
-            }
-            leases.others.clear();
+            leases.forget_others();
         }
     }
 
     /// What is held of this lease.
     #[inline]
+    #[unsafe(link_section = ".text_hot")]
     pub fn get(&self, lease: &LeaseId) -> Option<&Held> {
         let leases = self.leases.as_ref()?;
         match &leases.first {
             Some((first, held)) if self.first_is_held && first == lease => Some(held),
-            _ => leases.others.get(lease).filter(|_| self.several),
+            _ if self.several => leases.other(lease),
+            _ => None,
         }
     }
 
@@ -70,20 +69,19 @@ impl HeldLeases {
     #[unsafe(link_section = ".text_hot")]
     pub fn entry(&mut self, lease: &LeaseId) -> &mut Held {
         let leases = self.leases.get_or_insert_default();
-        let first = leases.first.get_or_insert_with(|| (lease.clone(), Held::default()));
-        let same = first.0 == *lease;
+        let same = leases.first.as_ref().is_some_and(|(first, _)| first == lease);
         if self.first_is_held && !same || self.several && leases.others.contains_key(lease) {
             self.several = true;
-            return leases.others.entry(lease.clone()).or_default();
+            return leases.other_entry(lease);
         }
-        if !self.first_is_held {
-            self.first_is_held = true;
-            if !same {
-                first.0 = lease.clone();
-            }
-            first.1 = Held::default();
+        if !same {
+            leases.first = Some((lease.clone(), Held::default()));
         }
-        &mut first.1
+        let held = &mut leases.first.get_or_insert_with(|| (lease.clone(), Held::default())).1;
+        if !std::mem::replace(&mut self.first_is_held, true) && same {
+            *held = Held::default();
+        }
+        held
     }
 
     /// Nothing is held of this lease any more.
@@ -100,7 +98,27 @@ impl HeldLeases {
     pub fn iter(&self) -> impl Iterator<Item = (&LeaseId, &Held)> {
         self.leases.iter().flat_map(|leases| {
             let first = leases.first.iter().filter(|_| self.first_is_held).map(|(lease, held)| (lease, held));
-            first.chain(&leases.others)
+            first.chain(self.several.then_some(&leases.others).into_iter().flatten())
         })
+    }
+}
+
+impl Leases {
+    #[inline(never)]
+    fn forget_others(&mut self) {
+        if self.others.capacity() > KEPT {
+            self.others = new_map();
+        }
+        self.others.clear();
+    }
+
+    #[inline(never)]
+    fn other(&self, lease: &LeaseId) -> Option<&Held> {
+        self.others.get(lease)
+    }
+
+    #[inline(never)]
+    fn other_entry(&mut self, lease: &LeaseId) -> &mut Held {
+        self.others.entry(lease.clone()).or_default()
     }
 }

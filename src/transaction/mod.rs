@@ -103,7 +103,7 @@ pub fn ended() {
         if forget {
             t.presentation.clear();
         }
-        t.stale = Stale::EMPTY;
+        t.stale.clear();
         t.fences.clear();
         t.remote.clear();
         t.durable = false;

@@ -100,9 +100,14 @@ impl Presentation {
     /// Forgets everything, and keeps a little memory for the next transaction.
     pub fn clear(&mut self) {
         self.only = None;
-        if self.tokens.capacity() == 0 {
-            return; // nothing else was ever presented
+        // Otherwise nothing else was ever presented.
+        if self.tokens.capacity() != 0 {
+            self.forget();
         }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self) {
         if self.tokens.capacity() > super::KEPT {
             *self = Presentation::EMPTY;
             return;
@@ -200,11 +205,14 @@ impl Presentation {
         match self.only {
             None if self.tokens.is_empty() => self.only = Some(Inline { token, statement, level }),
             Some(only) if only.token == token && only.statement == statement => {}
-            _ => {
-                self.spread();
-                self.add_inline(Inline { token, statement, level });
-            }
+            _ => self.add_to_others(Inline { token, statement, level }),
         }
+    }
+
+    #[inline(never)]
+    fn add_to_others(&mut self, inline: Inline) {
+        self.spread();
+        self.add_inline(inline);
     }
 
     /// Moves the only token to where several have their place.
@@ -237,9 +245,13 @@ impl Presentation {
     /// The statement has ended, and its inline tokens with it.
     pub fn statement_ended(&mut self, statement: u64) {
         self.only.take_if(|only| only.statement == statement);
-        if self.inline.is_empty() {
-            return;
+        if !self.inline.is_empty() {
+            self.withdraw_inline(statement);
         }
+    }
+
+    #[inline(never)]
+    fn withdraw_inline(&mut self, statement: u64) {
         for token in self.inline.remove(&statement).unwrap_or_default() {
             self.withdraw(token, |entry| entry.statements.retain(|(s, _)| *s != statement));
         }
@@ -292,14 +304,18 @@ impl Presentation {
     /// The tokens of this lease among those presented; `None` where some must be looked up first.
     /// `latest` is the lease's latest token: it belongs to the lease without a look-up.
     fn of_lease(&mut self, lease: &LeaseId, latest: Option<Token>) -> Option<Own> {
-        match (self.only, latest.map(Token::to_bigint)) {
-            (Some(only), Some(latest)) if only.token == latest => return Some(Own::One(latest)),
-            (_, latest) => {
-                self.spread();
-                if let Some(latest) = latest {
-                    self.own(latest, Some(lease.clone()));
-                }
-            }
+        let latest = latest.map(Token::to_bigint);
+        match (self.only, latest) {
+            (Some(only), Some(latest)) if only.token == latest => Some(Own::One(latest)),
+            _ => self.of_lease_among_several(lease, latest),
+        }
+    }
+
+    #[inline(never)]
+    fn of_lease_among_several(&mut self, lease: &LeaseId, latest: Option<i64>) -> Option<Own> {
+        self.spread();
+        if let Some(latest) = latest {
+            self.own(latest, Some(lease.clone()));
         }
         if !self.unresolved().is_empty() {
             return None;
@@ -477,6 +493,11 @@ pub fn take(named: &Named, coordinator: &str) {
 /// The same for a lease of this database, where its token is presented in no other way. Whether another has
 /// taken it; where nothing is to be held, that is all.
 pub fn take_here(lease: &LeaseId, token: i64, hold: bool) -> bool {
+    super::with(|t| !t.presentation.by_name.is_empty()) && take_by_name(lease, token, hold)
+}
+
+#[inline(never)]
+fn take_by_name(lease: &LeaseId, token: i64, hold: bool) -> bool {
     let level = xact::nest_level();
     super::with(|t| {
         if !t.presentation.counts_by_name(lease, token) {

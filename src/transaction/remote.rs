@@ -56,8 +56,13 @@ impl Remote {
     /// Forgets everything.
     pub fn clear(&mut self) {
         if !self.coordinators.is_empty() || !self.inline.is_empty() || !self.unseen.is_empty() {
-            *self = Remote::EMPTY;
+            self.forget();
         }
+    }
+
+    #[inline(never)]
+    fn forget(&mut self) {
+        *self = Remote::EMPTY;
     }
 
     /// Whether any fence is held.
@@ -104,8 +109,13 @@ impl Remote {
     /// A statement has ended.
     pub fn statement_ended(&mut self, statement: u64) {
         if !self.inline.is_empty() {
-            self.inline.remove(&statement);
+            self.withdraw(statement);
         }
+    }
+
+    #[inline(never)]
+    fn withdraw(&mut self, statement: u64) {
+        self.inline.remove(&statement);
     }
 
     /// Records that the transaction's one snapshot is older than a takeover which it has made known for good:
@@ -157,6 +167,7 @@ pub fn accept(lease: &RemoteId, token: Token, held: Held) {
 }
 
 /// Makes sure that the locks are held which are remembered as held: everything depends on them.
+#[inline(never)]
 pub fn require_locks() -> Result<(), Error> {
     let held: Vec<(RemoteId, Mode)> = super::with(|t| {
         let by_lock = |(lease, accepted): (&RemoteId, &Accepted)| match accepted.held {

@@ -28,6 +28,14 @@ impl Stale {
     /// Nothing.
     pub const EMPTY: Stale = Stale { transaction: None, rows: None, older_epoch: None, rejected_by: Vec::new() };
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.transaction = None;
+        self.rows = None;
+        self.older_epoch = None;
+        self.rejected_by.clear();
+    }
+
     /// Presents it, at savepoint level `level`; as one of the epoch before, if it is to be.
     pub fn present(&mut self, form: Form, older_epoch: bool, level: i32) {
         if older_epoch {
