@@ -1,7 +1,7 @@
 //! Where PostgreSQL calls in by itself: at the library's load, and at the end of transactions and
 //! savepoints.
 
-use crate::pg::entry::{Outcome, guarded};
+use crate::pg::entry::{Outcome, guarded_by};
 use crate::{coordinator, epoch, guard, pg, transaction};
 use fencing_core::Error;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};
@@ -35,26 +35,41 @@ pub unsafe extern "C-unwind" fn _PG_init() {
 /// down, so nothing there but plain memory is touched.
 #[unsafe(link_section = ".text_hot")]
 unsafe extern "C-unwind" fn transaction_event(event: XactEvent::Type, _arg: *mut c_void) {
-    use XactEvent::{XACT_EVENT_ABORT, XACT_EVENT_COMMIT, XACT_EVENT_PRE_COMMIT, XACT_EVENT_PRE_PREPARE, XACT_EVENT_PREPARE};
-    if event == XACT_EVENT_PRE_COMMIT {
-        if guard::has_work() {
-            // SAFETY: no destructor in this frame.
-            unsafe { or_raise(guard::before_commit) };
-        }
-    } else if event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE {
-        transaction::ended();
-    } else if event == XACT_EVENT_PRE_PREPARE {
+    match event {
+        // SAFETY: no destructor in this frame.
+        XactEvent::XACT_EVENT_PRE_COMMIT if guard::has_work() => unsafe { or_raise(before_commit) },
+        XactEvent::XACT_EVENT_PRE_COMMIT => {}
+        XactEvent::XACT_EVENT_COMMIT => transaction::ended(),
         // SAFETY: as above.
-        unsafe { or_raise(guard::before_prepare) };
+        _ => unsafe { other_event(event) },
     }
+}
+
+#[inline(never)]
+unsafe fn other_event(event: XactEvent::Type) {
+    match event {
+        // SAFETY: the caller's promise.
+        XactEvent::XACT_EVENT_PRE_PREPARE => unsafe { or_raise(before_prepare) },
+        XactEvent::XACT_EVENT_ABORT | XactEvent::XACT_EVENT_PREPARE => transaction::ended(),
+        _ => {}
+    }
+}
+
+#[unsafe(link_section = ".text_hot")]
+unsafe fn before_commit(_: *mut c_void) -> Result<Outcome, Error> {
+    guard::before_commit().map(|()| Outcome::Null)
+}
+
+unsafe fn before_prepare(_: *mut c_void) -> Result<Outcome, Error> {
+    guard::before_prepare().map(|()| Outcome::Null)
 }
 
 /// # Safety
 /// To be called by a function that PostgreSQL calls and that holds nothing with a destructor.
-unsafe fn or_raise(check: fn() -> Result<(), Error>) {
-    // SAFETY: the caller's promise.
+unsafe fn or_raise(check: unsafe fn(*mut c_void) -> Result<Outcome, Error>) {
+    // SAFETY: the caller's promise; the checks take no argument.
     unsafe {
-        if let Outcome::Raise(raise) = guarded(|| check().map(|()| Outcome::Null)) {
+        if let Outcome::Raise(raise) = guarded_by(check, std::ptr::null_mut()) {
             raise.error();
         }
     }

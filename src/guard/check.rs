@@ -7,7 +7,8 @@ use crate::pg::table::Access;
 use crate::pg::{clock, extension, mutant, role, snapshot, xact};
 use crate::store::fence;
 use crate::store::lease::{self, Heartbeat};
-use crate::store::namespace::{self, Namespace};
+use crate::store::namespace;
+use crate::store::subject::Subject;
 use crate::store::{LeaseId, epoch, installation, term};
 use crate::transaction::presentation::{self, Own};
 use crate::transaction::{self, fences};
@@ -44,61 +45,46 @@ pub struct Question<'a> {
     pub strictness: Strictness,
 }
 
-/// A lease with its namespace.
-#[derive(Clone)]
-pub struct Subject {
-    /// Its namespace.
-    pub namespace: Rc<Namespace>,
-    /// Its identity.
-    pub lease: LeaseId,
+/// The lease that a guard is asked about, or 42704. Mostly it is the one that it was asked about last.
+fn subject(guard: &Guard, key: &[u8]) -> Result<Rc<Subject>, Error> {
+    let version = extension::configuration_version();
+    if let Some((v, last)) = &*guard.last_subject.borrow()
+        && *v == version
+        && *last.lease.key == *key
+    {
+        return Ok(last.clone());
+    }
+    found(guard, key, version)
 }
 
-impl Subject {
-    /// Finds the namespace, or 42704. A guard is mostly asked about the lease that it was asked about last.
-    fn new(guard: &Guard, key: &[u8]) -> Result<Subject, Error> {
-        let version = extension::configuration_version();
-        if let Some((v, last)) = &*guard.last_subject.borrow()
-            && *v == version
-            && *last.lease.key == *key
-        {
-            return Ok(last.clone());
-        }
-        Subject::found(guard, key, version)
-    }
-
-    #[inline(never)]
-    fn found(guard: &Guard, key: &[u8], version: u64) -> Result<Subject, Error> {
-        let namespace = namespace::require(&guard.definition.namespace)?;
-        fencing_core::name::check_key(key)?;
-        let subject = Subject { lease: LeaseId::new(namespace.id, key), namespace };
-        // Whatever has changed since `version` was read makes this entry one of the past.
-        guard.last_subject.replace(Some((version, subject.clone())));
-        Ok(subject)
-    }
-
-    /// `namespace/key`
-    pub fn describe(&self) -> String {
-        self.lease.describe(&self.namespace.name)
-    }
+#[inline(never)]
+fn found(guard: &Guard, key: &[u8], version: u64) -> Result<Rc<Subject>, Error> {
+    let namespace = namespace::require(&guard.definition.namespace)?;
+    fencing_core::name::check_key(key)?;
+    let lease = LeaseId::new(namespace.id, key);
+    let subject = Subject::new(namespace, lease);
+    // Whatever has changed since `version` was read makes this entry one of the past.
+    guard.last_subject.replace(Some((version, subject.clone())));
+    Ok(subject)
 }
 
 /// Decides whether a write may pass. An accepted one holds the fence from now on.
 #[unsafe(link_section = ".text_hot")]
-pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
+pub fn check(question: &Question) -> Result<(Verdict, Rc<Subject>), Error> {
     let enforce = question.strictness == Strictness::Enforce;
     if !(enforce && fences::enter_gate()) {
         extension::catch_up();
     }
     // Namespaces and epochs change behind the gate, or tell every backend before they let go.
     let (mut coordinator, any_blocked) = epoch::admission();
-    let subject = Subject::new(question.guard, question.key)?;
+    let subject = subject(question.guard, question.key)?;
     let (nothing, stale, older_epoch) =
         transaction::with(|t| (t.presents_nothing(), t.stale.is_presented(), t.stale.is_of_older_epoch()));
     // A proof that the older epoch is rejected comes before the table is unblocked.
     let blocked = if any_blocked && !older_epoch { blocked(question.table) } else { None };
     let malformed = question.inline.filter(|value| *value <= 0 && !stale);
     let lenient = mutant::without("expiry");
-    let on_expiry = if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.namespace.policy.on_expiry };
+    let on_expiry = if lenient { ExpiryRule::AcceptUntilSuperseded } else { subject.on_expiry };
 
     let (mut now, mut seen) = (None, None);
     let (presented, fence) = if let Some(value) = malformed {
@@ -140,7 +126,7 @@ pub fn check(question: &Question) -> Result<(Verdict, Subject), Error> {
         verdict = Verdict::Rejected(Rejection::Taken(token.to_bigint()));
     }
     if enforce && let Verdict::Accepted(token) = verdict {
-        fences::accept(&subject.lease, token, subject.namespace.clone(), seen);
+        fences::accept(subject.clone(), token, seen);
     }
     if older_epoch && matches!(verdict, Verdict::Rejected(Rejection::Epoch { .. })) {
         transaction::with(|t| t.stale.rejected(question.table));
@@ -337,9 +323,9 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
     let term = Token::from_bigint(value).and_then(term::read);
     let subject = term.as_ref().and_then(|term| {
         let namespace = namespace::by_id(term.lease.namespace)?;
-        Some(Subject { lease: term.lease.clone(), namespace })
+        Some(Subject::new(namespace, term.lease.clone()))
     });
-    let on_expiry = subject.as_ref().map_or(ExpiryRule::Reject, |s| s.namespace.policy.on_expiry);
+    let on_expiry = subject.as_ref().map_or(ExpiryRule::Reject, |s| s.on_expiry);
     let mut now = clock::now();
     let (presented, latest) = match (&term, &subject) {
         _ if value <= 0 => (Presented::Malformed(value), None),
@@ -368,7 +354,7 @@ pub fn assert_current(value: i64) -> Result<(), Error> {
             Err(subject.map_or_else(|| of_no_lease(why), |subject| error_of(why, &subject, None)))
         }
         (Verdict::Accepted(token), Some(subject)) => {
-            fences::accept(&subject.lease, token, subject.namespace.clone(), None);
+            fences::accept(subject, token, None);
             Ok(())
         }
         (Verdict::Accepted(_) | Verdict::Admitted, _) => Ok(()),

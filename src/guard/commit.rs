@@ -3,9 +3,10 @@
 use crate::pg::table::Access;
 use crate::pg::{clock, lock, mutant, xact};
 use crate::store::lease::{self, Seen};
-use crate::store::namespace::Namespace;
+use crate::store::subject::Subject;
 use crate::store::{LeaseId, term};
-use crate::transaction::{self, fences, remote, stale};
+use crate::transaction::fences::{self, Accepted};
+use crate::transaction::{self, remote, stale};
 use fencing_core::admission::{Rejection, ended_before_commit};
 use fencing_core::lease::Record;
 use fencing_core::{Code, Error, Token};
@@ -80,23 +81,26 @@ fn recheck() -> Result<(), Error> {
     if transaction::with(|t| t.remote.any_held()) {
         remote::require_locks()?;
     }
-    fences::each_accepted(|id, accepted| {
-        fences::require_lock(id)?;
-        // Accepted behind the gate, which is held as long as the verdict is.
-        let same = accepted.seen.as_ref().and_then(Seen::still).copied();
-        let (record, ended_here) = same.map_or_else(|| read_again(id, accepted.token), |same| (Some(same), false));
-        let now = clock::now();
-        let on_expiry = accepted.namespace.policy.on_expiry;
-        match ended_before_commit(accepted.token, record.as_ref(), ended_here, on_expiry, now) {
-            Some(why) => Err(ended(why, id, &accepted.namespace)),
-            None => Ok(()),
-        }
-    })
+    fences::each_accepted(recheck_one)
+}
+
+#[unsafe(link_section = ".text_hot")]
+fn recheck_one(accepted: &Accepted) -> Result<(), Error> {
+    let lease = &accepted.subject.lease;
+    fences::require_lock(lease)?;
+    // Accepted behind the gate, which is held as long as the verdict is.
+    let same = accepted.seen.as_ref().and_then(Seen::still).copied();
+    let (record, ended_here) = same.map_or_else(|| read_again(lease, accepted.token), |same| (Some(same), false));
+    let on_expiry = accepted.subject.on_expiry;
+    match ended_before_commit(accepted.token, record.as_ref(), ended_here, on_expiry, clock::now()) {
+        Some(why) => Err(ended(why, &accepted.subject)),
+        None => Ok(()),
+    }
 }
 
 #[cold]
-fn ended(why: Rejection, id: &LeaseId, namespace: &Namespace) -> Error {
-    let mut error = why.error(&id.describe(&namespace.name), None);
+fn ended(why: Rejection, subject: &Subject) -> Error {
+    let mut error = why.error(&subject.describe(), None);
     error.message = "term ended before commit".to_owned();
     error
 }

@@ -1,14 +1,15 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
-use super::check::Subject;
 use crate::pg::backend::Backend;
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
 use crate::pg::{extension, text};
+use crate::store::subject::Subject;
 use crate::store::{NumberMap, new_map};
 use fencing_core::definition::{Definition, KeySource};
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Oid};
+use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -19,7 +20,7 @@ pub struct Guard {
     /// The key of the one lease for the table, in the server's encoding; empty for key columns.
     pub fixed_key: Vec<u8>,
     /// The key columns: number and type, in order. Empty for one lease for the table.
-    pub key_columns: Vec<(i32, KeyType)>,
+    pub key_columns: SmallVec<[(i32, KeyType); 4]>,
     /// Number of the token column, 0 for none.
     pub token_column: i32,
     /// Number of the inline column, 0 for none.
@@ -27,7 +28,7 @@ pub struct Guard {
     /// Whether the inline column has got a default since: then nothing in it was presented.
     pub present_has_default: bool,
     /// The lease that it was asked about last, and the configuration that it was found in.
-    pub last_subject: RefCell<Option<(u64, Subject)>>,
+    pub last_subject: RefCell<Option<(u64, Rc<Subject>)>>,
 }
 
 /// Each with the version of relations that it was resolved under.
@@ -77,7 +78,7 @@ fn found(relation: &Relation, trigger: Trigger, version: u64) -> Result<Rc<Guard
 /// Looks the definition's columns up in a table. A column that is missing or unfit is an error: a
 /// guard that can't read its key or token lets nothing pass.
 pub fn resolve(relation: &Relation, definition: Definition) -> Result<Guard, Error> {
-    let (mut fixed_key, mut key_columns) = (Vec::new(), Vec::new());
+    let (mut fixed_key, mut key_columns) = (Vec::new(), SmallVec::new());
     match &definition.key {
         KeySource::Fixed(key) => fixed_key = text::to_server(key),
         KeySource::Columns(names) => {

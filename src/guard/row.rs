@@ -200,6 +200,7 @@ unsafe fn check_move(
     }
 }
 
+#[inline]
 unsafe fn ask(
     data: *mut pg_sys::TriggerData,
     statement: &Statement,

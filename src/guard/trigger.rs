@@ -7,7 +7,7 @@ use super::resolve;
 use super::row::{check_row, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
-use crate::pg::entry::{Outcome, finish, guarded};
+use crate::pg::entry::{Outcome, finish, guarded, guarded_by};
 use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
 use crate::pg::{mutant, raw, role, xact};
 use crate::store::installation;
@@ -17,6 +17,7 @@ use fencing_core::admission::{MissingRule, Rejection};
 use fencing_core::epoch::Blocked;
 use fencing_core::{Code, Error};
 use pgrx::pg_sys::{self, Datum, Oid};
+use std::ffi::c_void;
 
 const OPERATION: u32 = pg_sys::TRIGGER_EVENT_OPMASK;
 
@@ -36,24 +37,25 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
         if !statement.is_null() && (*statement).plain && settled(&*statement) && same_key(data, &*statement) {
             return Datum::from(passed_tuple(data));
         }
-        let outcome = guarded(|| guarded_row(fcinfo).map(|row| Outcome::Value(Datum::from(row))));
-        finish(outcome, fcinfo)
+        finish(guarded_by(guarded_row, fcinfo.cast()), fcinfo)
     }
 }
 
-/// The row as it is to be stored.
+/// The row as it is to be stored; `call` is what PostgreSQL passed.
 #[unsafe(link_section = ".text_hot")]
-#[inline(never)]
-unsafe fn guarded_row(fcinfo: pg_sys::FunctionCallInfo) -> Result<pg_sys::HeapTuple, Error> {
-    // SAFETY: PostgreSQL passed the call.
+unsafe fn guarded_row(call: *mut c_void) -> Result<Outcome, Error> {
+    // SAFETY: the caller's promise.
     unsafe {
+        let fcinfo: pg_sys::FunctionCallInfo = call.cast();
         let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
         let statement = match statement_of(fcinfo, data, "row") {
             // A guard that can't be understood lets nothing pass but maintenance.
-            Err(_) if maintenance::is_on() || mutant::without("missing_column") => return Ok(passed_tuple(data)),
+            Err(_) if maintenance::is_on() || mutant::without("missing_column") => {
+                return Ok(Outcome::Value(Datum::from(passed_tuple(data))));
+            }
             statement => statement?,
         };
-        check_row(data, statement)
+        Ok(Outcome::Value(Datum::from(check_row(data, statement)?)))
     }
 }
 

@@ -15,7 +15,8 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, Oid};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What an entry point returns to PostgreSQL once all Rust frames have been left.
@@ -55,8 +56,30 @@ pub fn throw(error: Error) -> ! {
 ///
 /// # Safety
 /// To be called at the top of a function that PostgreSQL calls.
-pub unsafe fn guarded(body: impl FnOnce() -> Result<Outcome, Error>) -> Outcome {
-    let caught = || match catch_unwind(AssertUnwindSafe(body)) {
+#[inline]
+pub unsafe fn guarded<F: FnOnce() -> Result<Outcome, Error>>(body: F) -> Outcome {
+    let mut body = ManuallyDrop::new(body);
+    // SAFETY: `run` gets what it is made for, once; the rest is the caller's promise.
+    unsafe { guarded_by(run::<F>, (&raw mut body).cast()) }
+}
+
+/// # Safety
+/// `body` must be that of [`guarded`], which has this called once.
+unsafe fn run<F: FnOnce() -> Result<Outcome, Error>>(body: *mut c_void) -> Result<Outcome, Error> {
+    // SAFETY: the caller's promise.
+    unsafe { ManuallyDrop::take(&mut *body.cast::<ManuallyDrop<F>>())() }
+}
+
+/// Runs `run` with `body` as [`guarded`] does. One for all, as [`raw::catch`] is.
+///
+/// # Safety
+/// As [`guarded`]; and `body` must be what `run` expects.
+#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
+pub unsafe fn guarded_by(run: unsafe fn(*mut c_void) -> Result<Outcome, Error>, body: *mut c_void) -> Outcome {
+    // SAFETY: the caller's promise.
+    let call = || unsafe { run(body) };
+    let caught = || match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(error)) => Outcome::Raise(Raise::new(&error)),
         Err(panic) => match panic.downcast::<Error>() {

@@ -13,6 +13,7 @@ pub mod namespace;
 mod places;
 pub mod remote_fence;
 pub mod request;
+pub mod subject;
 pub mod term;
 
 use fencing_core::hash::lock_hash;

@@ -1,13 +1,13 @@
 //! Fences held by this transaction, and the terms accepted under them.
 
-use super::held::HeldLeases;
+use super::held::{Held, HeldLeases};
 use super::log::Log;
 use super::lower;
 use crate::pg::lock::{self, Mode, Tag};
 use crate::pg::{mutant, role, xact};
 use crate::store::LeaseId;
 use crate::store::lease::Seen;
-use crate::store::namespace::Namespace;
+use crate::store::subject::Subject;
 use fencing_core::{Code, Error, Token};
 use pgrx::pg_sys::{CommandId, Oid};
 use smallvec::SmallVec;
@@ -22,8 +22,8 @@ const FENCES_IN_ALL: usize = 1024;
 pub struct Accepted {
     /// The term.
     pub token: Token,
-    /// Its namespace, for the rule on expiry and for messages.
-    pub namespace: Rc<Namespace>,
+    /// Its lease, for the rule on expiry and for messages.
+    pub subject: Rc<Subject>,
     /// What was seen of its lease, if nobody was changing that.
     pub seen: Option<Seen>,
     /// The role that was checked.
@@ -94,6 +94,7 @@ impl Fences {
     }
 
     /// How the fence of `lease` is to be locked, if this transaction doesn't hold it yet.
+    #[unsafe(link_section = ".text_hot")]
     fn missing_lock(&self, lease: &LeaseId) -> Option<Lock> {
         let locks = self.namespaces.iter().find(|n| n.namespace == lease.namespace);
         if locks.is_some_and(|locks| locks.whole.is_some())
@@ -134,10 +135,12 @@ impl Fences {
         (accepted.trusted && accepted.user == user).then_some(accepted.token)
     }
 
-    fn accept(&mut self, lease: &LeaseId, accepted: Accepted, level: i32) {
-        if self.leases.entry(lease).accepted.replace(accepted).is_none() {
-            self.done.note(level, || Done::Accepted(lease.clone()));
+    fn accept(&mut self, accepted: Accepted, level: i32) {
+        let held = self.leases.entry(&accepted.subject.lease);
+        if held.accepted.is_none() {
+            self.done.note(level, || Done::Accepted(accepted.subject.lease.clone()));
         }
+        held.accepted = Some(accepted);
     }
 
     /// The next write under this lease is to be checked anew.
@@ -219,12 +222,14 @@ impl Fences {
 
 /// Visits every term that this transaction's writes depend on, until an error. Last of all: while it
 /// runs, nothing seems to be held.
-pub fn each_accepted(mut visit: impl FnMut(&LeaseId, &Accepted) -> Result<(), Error>) -> Result<(), Error> {
+#[inline]
+pub fn each_accepted(visit: fn(&Accepted) -> Result<(), Error>) -> Result<(), Error> {
     // Taken out, since `visit` calls PostgreSQL; what an error leaves out goes with the transaction.
     let leases = super::with(|t| std::mem::replace(&mut t.fences.leases, HeldLeases::EMPTY));
-    let accepted = leases.iter().filter_map(|(lease, held)| Some((lease, held.accepted.as_ref()?)));
-    for (lease, accepted) in accepted {
-        visit(lease, accepted)?;
+    let visit = |held: &Held| held.accepted.as_ref().map_or(Ok(()), visit);
+    leases.first().map_or(Ok(()), visit)?;
+    if let Some(mut others) = leases.others() {
+        others.try_for_each(visit)?;
     }
     super::with(|t| t.fences.leases = leases);
     Ok(())
@@ -279,9 +284,9 @@ pub fn enter_gate() -> bool {
 
 /// Records that a write was accepted.
 #[unsafe(link_section = ".text_hot")]
-pub fn accept(lease: &LeaseId, token: Token, namespace: Rc<Namespace>, seen: Option<Seen>) {
+pub fn accept(subject: Rc<Subject>, token: Token, seen: Option<Seen>) {
     let (user, level) = (role::outer_user(), xact::nest_level());
-    super::with(|t| t.fences.accept(lease, Accepted { token, namespace, seen, user, trusted: true }, level));
+    super::with(|t| t.fences.accept(Accepted { token, subject, seen, user, trusted: true }, level));
 }
 
 /// Records an acquisition by `command`: its verdicts start afresh, and its commit is durable.

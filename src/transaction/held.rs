@@ -94,12 +94,15 @@ impl HeldLeases {
         }
     }
 
-    /// Everything that is held.
-    pub fn iter(&self) -> impl Iterator<Item = (&LeaseId, &Held)> {
-        self.leases.iter().flat_map(|leases| {
-            let first = leases.first.iter().filter(|_| self.first_is_held).map(|(lease, held)| (lease, held));
-            first.chain(self.several.then_some(&leases.others).into_iter().flatten())
-        })
+    /// What is held of the first.
+    pub fn first(&self) -> Option<&Held> {
+        let first = self.leases.as_ref().filter(|_| self.first_is_held)?.first.as_ref();
+        first.map(|(_, held)| held)
+    }
+
+    /// What is held of each of the others, where there are any.
+    pub fn others(&self) -> Option<impl Iterator<Item = &Held>> {
+        Some(self.leases.as_ref().filter(|_| self.several)?.others.values())
     }
 }
 

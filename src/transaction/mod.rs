@@ -93,6 +93,7 @@ pub fn statement_ended(statement: u64) {
 }
 
 /// The transaction has ended, or been prepared.
+#[unsafe(link_section = ".text_hot")]
 pub fn ended() {
     distrust_verdicts();
     let forget = !mutant::without("transaction");
