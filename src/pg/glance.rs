@@ -2,7 +2,7 @@
 //! lies.
 
 use super::raw::{self, RelFile};
-use super::text;
+use super::{mutant, text};
 use pgrx::pg_sys::{self, Buffer, HeapTupleHeader, Oid};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -84,6 +84,8 @@ pub fn look_at<T>(table: Oid, place: &mut Place, read: impl FnOnce(&Glance) -> T
     let result = header.map(|row| {
         // SAFETY: pinned and locked above; this can't raise.
         let settled = unsafe { is_settled(row).then(|| Version(raw::BufferGetLSNAtomic(buffer))) };
+        // Where nothing is logged, it tells nothing.
+        let settled = settled.filter(|version| version.0 != 0 || mutant::without("logged"));
         read(&Glance { row, settled })
     });
     // SAFETY: pinned and locked above.
