@@ -1,7 +1,7 @@
 //! Where PostgreSQL calls in by itself: at the library's load, and at the end of transactions and
 //! savepoints.
 
-use crate::pg::entry::{Outcome, guarded_by};
+use crate::pg::outcome::{Outcome, guarded_by};
 use crate::{coordinator, epoch, guard, pg, transaction};
 use fencing_core::Error;
 use pgrx::pg_sys::{self, SubXactEvent, XactEvent};

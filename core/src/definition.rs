@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn an_argument_is_short_and_readable() {
-        let plain = Definition { on_missing: MissingRule::Reject, observe: false, ..sample(KeySource::Fixed("a&b".into())) };
+        let plain =
+            Definition { on_missing: MissingRule::Reject, observe: false, ..sample(KeySource::Fixed("a&b".into())) };
         assert_eq!(plain.argument(), "namespace=jobs&key=a%26b&token_column=to=ken");
     }
 

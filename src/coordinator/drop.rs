@@ -3,8 +3,9 @@
 
 use super::blockers::locks;
 use super::{named_lease, require_done};
-use crate::pg::entry::{self, Answer, Args};
+use crate::pg::entry::{Answer, Args};
 use crate::pg::lock;
+use crate::pg::outcome::throw;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, role, xact};
@@ -92,7 +93,7 @@ fn purge_one(id: &LeaseId, namespace: &Namespace, idle_for: Span) -> bool {
     let on_expiry = namespace.policy.on_expiry;
     let removed = lease.as_ref().is_some_and(|lease| match remove(lease, on_expiry, now) {
         Ok(written) => written == Written::Done,
-        Err(error) => entry::throw(error),
+        Err(error) => throw(error),
     });
     // Their number is not bounded, locks are. Until this commits, the row itself keeps acquirers out;
     // a writer of a term that could still write finds it gone when it commits.

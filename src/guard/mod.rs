@@ -22,8 +22,9 @@ pub use check::Strictness;
 pub use commit::{before_commit, before_prepare, define_settings, has_work};
 pub use trees::{Tree, any_blocked, require_whole, tree, trees};
 
-use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, Outcome, REGCLASS, TEXT};
+use crate::pg::entry::{ANY, Answer, Arg, Args, BIGINT, BIGINTS, BOOL, NAME, NAMES, REGCLASS, TEXT};
 use crate::pg::key_type::KeyType;
+use crate::pg::outcome::{Outcome, finish, guarded};
 use crate::pg::value::Value;
 use crate::pg::{catalog, mutant, text, xact};
 use crate::{finfo, sql_function};
@@ -139,13 +140,13 @@ finfo!(fencing_refuse_direct_write);
 pub unsafe extern "C-unwind" fn fencing_refuse_direct_write(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: PostgreSQL called; this frame holds no destructor.
     unsafe {
-        let outcome = crate::pg::entry::guarded(|| {
+        let outcome = guarded(|| {
             if mutant::without("own_tables") {
                 return Ok(Outcome::Value(pg_sys::Datum::from(0usize)));
             }
             Err(trigger::direct_write())
         });
-        crate::pg::entry::finish(outcome, fcinfo)
+        finish(outcome, fcinfo)
     }
 }
 
@@ -159,7 +160,7 @@ finfo!(fencing_refuse_applied_row);
 pub unsafe extern "C-unwind" fn fencing_refuse_applied_row(fcinfo: pg_sys::FunctionCallInfo) -> pg_sys::Datum {
     // SAFETY: PostgreSQL called; this frame holds no destructor.
     unsafe {
-        let outcome = crate::pg::entry::guarded(|| {
+        let outcome = guarded(|| {
             if xact::is_apply_worker() {
                 return Err(Error::new(
                     Code::InsufficientPrivilege,
@@ -170,6 +171,6 @@ pub unsafe extern "C-unwind" fn fencing_refuse_applied_row(fcinfo: pg_sys::Funct
             }
             trigger::inserted(fcinfo)
         });
-        crate::pg::entry::finish(outcome, fcinfo)
+        finish(outcome, fcinfo)
     }
 }

@@ -7,7 +7,7 @@ use super::resolve;
 use super::row::{check_row, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
-use crate::pg::entry::{Outcome, finish, guarded, guarded_by};
+use crate::pg::outcome::{Outcome, finish, guarded, guarded_by};
 use crate::pg::relation::{Relation, Trigger, quote_literal, quoted_name};
 use crate::pg::{mutant, raw, role, xact};
 use crate::store::installation;

@@ -292,6 +292,6 @@ fn check_protocol(oids: &Oids) {
             .hint(
                 "Reconnect to load the installed library; if that is not enough, run ALTER EXTENSION fencing UPDATE.",
             );
-        super::entry::throw(error);
+        super::outcome::throw(error);
     }
 }

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod memory;
 pub mod mutant;
 pub mod notify;
+pub mod outcome;
 pub mod prepared;
 pub mod raw;
 pub mod relation;

@@ -3,8 +3,9 @@
 use super::hold::USE_RECORDED_EVERY;
 use super::register::{enter, require_authority};
 use crate::epoch::gate;
-use crate::pg::entry::{self, Answer, Args};
+use crate::pg::entry::{Answer, Args};
 use crate::pg::lock::{Mode, Tag};
+use crate::pg::outcome::throw;
 use crate::pg::table::Written;
 use crate::pg::value::Value;
 use crate::pg::{clock, memory, mutant, xact};
@@ -78,7 +79,7 @@ fn purge_one(lease: &RemoteId, idle_for: Span) -> Option<Token> {
         }
         match remote_fence::forget(lease, &fence) {
             Written::Done => Some(fence.token),
-            Written::Busy | Written::Changed => entry::throw(
+            Written::Busy | Written::Changed => throw(
                 Error::new(Code::LockNotAvailable, "a fence is locked")
                     .hint("Try again once the other transaction has ended."),
             ),

@@ -2,10 +2,11 @@
 
 use super::LeaseId;
 use crate::pg::extension::oids;
+use crate::pg::outcome::throw;
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table};
 use crate::pg::value::{Key, Value};
-use crate::pg::{clock, entry, mutant, role, sequence, text, xact};
+use crate::pg::{clock, mutant, role, sequence, text, xact};
 use fencing_core::time::Instant;
 use fencing_core::{Code, Error, Token, json};
 use pgrx::pg_sys::Datum;
@@ -82,7 +83,7 @@ fn next_id(table: &Table) -> i64 {
     loop {
         pgrx::check_for_interrupts!();
         let Some((id, _)) = sequence::draw(oids().event_id_seq) else {
-            entry::throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
+            throw(Error::new(Code::TermsExhausted, "event numbers are exhausted"))
         };
         if table.find(oids().event_pkey, &[(1, Key::BigInt(id))], Read::Latest(&Latest::take())).is_none() {
             return id;

@@ -308,7 +308,8 @@ static LAST: Backend<RefCell<Option<(u64, LeaseId, Heartbeat)>>> = Backend::new(
 /// What was seen last, if that was this lease and is still so.
 #[inline]
 fn seen_last(lease: &LeaseId, version: u64) -> Option<Heartbeat> {
-    let last = LAST.with_borrow(|last| last.as_ref().filter(|(v, l, _)| *v == version && l == lease).map(|(_, _, h)| *h))?;
+    let last =
+        LAST.with_borrow(|last| last.as_ref().filter(|(v, l, _)| *v == version && l == lease).map(|(_, _, h)| *h))?;
     last.seen.as_ref()?.still().map(|_| last)
 }
 

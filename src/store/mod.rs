@@ -111,7 +111,7 @@ impl LeaseId {
 fn token(bigint: i64) -> fencing_core::Token {
     fencing_core::Token::from_bigint(bigint).unwrap_or_else(|| {
         use fencing_core::{Code, Error};
-        crate::pg::entry::throw(
+        crate::pg::outcome::throw(
             Error::new(Code::NotInPrerequisiteState, format!("stored token {bigint} is not a token"))
                 .detail("The extension's tables were changed from outside."),
         )

@@ -2,6 +2,7 @@
 
 use super::{LeaseId, NumberMap};
 use crate::pg::extension::{self, oids};
+use crate::pg::outcome::throw;
 use crate::pg::sequence;
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
@@ -165,7 +166,7 @@ pub fn all() -> Vec<Rc<Namespace>> {
 /// Adds a namespace and gives its number.
 pub fn insert(name: &str, columns: &Columns, now: Instant) -> i32 {
     let Some(id) = sequence::draw(oids().namespace_id_seq).and_then(|(id, _)| i32::try_from(id).ok()) else {
-        entry::throw(Error::new(Code::TermsExhausted, "namespace numbers are exhausted"))
+        throw(Error::new(Code::TermsExhausted, "namespace numbers are exhausted"))
     };
     Table::open(oids().namespace, Access::Write).insert(&[
         Value::Int(id),
