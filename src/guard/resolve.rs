@@ -37,15 +37,39 @@ type Resolved = (u64, Rc<Guard>);
 /// By trigger.
 static CACHE: Backend<RefCell<NumberMap<Oid, Resolved>>> = Backend::new(RefCell::new(new_map()));
 
-/// The one that was asked for last, without looking for it.
-static LAST: Backend<RefCell<Option<(Oid, Resolved)>>> = Backend::new(RefCell::new(None));
+/// The one that was asked for last by a trigger of each kind, without looking for it.
+static LAST: Backend<RefCell<[Option<(Oid, Resolved)>; 3]>> = Backend::new(RefCell::new([const { None }; 3]));
+
+/// When a guard's trigger fires.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    /// For each row.
+    Row,
+    /// For each statement.
+    Statement,
+    /// For TRUNCATE.
+    Truncate,
+}
+
+impl Kind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Row => "row",
+            Kind::Statement => "statement",
+            Kind::Truncate => "truncate",
+        }
+    }
+}
 
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
-pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Error> {
+pub fn of_trigger(relation: &Relation, trigger: Trigger, kind: Kind) -> Result<Rc<Guard>, Error> {
     let version = extension::relations_version();
     let oid = trigger.oid();
     let current = |(v, guard): &Resolved| (*v == version).then(|| guard.clone());
-    let last = LAST.with_borrow(|last| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, guard)| current(guard)));
+    let of_oid =
+        |last: &Option<(Oid, Resolved)>| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, g)| current(g));
+    let last = LAST.with_borrow(|last| of_oid(&last[kind as usize]));
     if let Some(guard) = last {
         return Ok(guard);
     }
@@ -53,7 +77,7 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger) -> Result<Rc<Guard>, Er
         Some(guard) => guard,
         None => found(relation, trigger, version)?,
     };
-    LAST.replace(Some((oid, (version, guard.clone()))));
+    LAST.with_borrow_mut(|last| last[kind as usize] = Some((oid, (version, guard.clone()))));
     Ok(guard)
 }
 

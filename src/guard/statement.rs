@@ -43,33 +43,40 @@ pub struct Statement {
 static NEXT_ID: BackendCell<u64> = Backend::new(Cell::new(1));
 
 impl Statement {
+    /// As it begins.
+    #[inline]
+    pub fn new(table: Oid, guard: Rc<Guard>, bypass: bool) -> Statement {
+        let id = NEXT_ID.get();
+        NEXT_ID.set(id + 1);
+        Statement {
+            callback: pg_sys::MemoryContextCallback::default(),
+            table,
+            plain: guard.token_column == 0 && guard.present_column == 0,
+            guard,
+            id,
+            bypass,
+            generation: 0,
+            user: Oid::INVALID,
+            token: None,
+            key: KeyBytes::new(),
+            row_key: KeyBytes::new(),
+            old_key: KeyBytes::new(),
+            presented_inline: false,
+        }
+    }
+
     /// Puts the state into the call, to be dropped with the statement.
     ///
     /// # Safety
     /// `flinfo` must be that of the trigger call at hand.
-    pub unsafe fn install(flinfo: *mut pg_sys::FmgrInfo, table: Oid, guard: Rc<Guard>, bypass: bool) -> *mut Statement {
-        let id = NEXT_ID.get();
-        NEXT_ID.set(id + 1);
+    #[inline]
+    pub unsafe fn install(self, flinfo: *mut pg_sys::FmgrInfo) -> *mut Statement {
         // SAFETY: the context that `flinfo` names lives as long as what `fn_extra` points to may be
         // used, and runs the callback before it frees it. What it gives is aligned for any type.
         unsafe {
             let context = (*flinfo).fn_mcxt;
             let statement: *mut Statement = raw::allocate(context, size_of::<Statement>()).cast();
-            statement.write(Statement {
-                callback: pg_sys::MemoryContextCallback::default(),
-                table,
-                plain: guard.token_column == 0 && guard.present_column == 0,
-                guard,
-                id,
-                bypass,
-                generation: 0,
-                user: Oid::INVALID,
-                token: None,
-                key: KeyBytes::new(),
-                row_key: KeyBytes::new(),
-                old_key: KeyBytes::new(),
-                presented_inline: false,
-            });
+            statement.write(self);
             (*statement).callback.func = Some(ended);
             (*statement).callback.arg = statement.cast();
             raw::MemoryContextRegisterResetCallback(context, &raw mut (*statement).callback);

@@ -3,7 +3,7 @@
 
 use super::check::{Question, Strictness, closed, with_history};
 use super::observe;
-use super::resolve;
+use super::resolve::{self, Guard, Kind};
 use super::row::{check_row, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
@@ -48,7 +48,7 @@ unsafe fn guarded_row(call: *mut c_void) -> Result<Outcome, Error> {
     unsafe {
         let fcinfo: pg_sys::FunctionCallInfo = call.cast();
         let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_ROW | pg_sys::TRIGGER_EVENT_BEFORE)?;
-        let statement = match statement_of(fcinfo, data, "row") {
+        let statement = match statement_of(fcinfo, data) {
             // A guard that can't be understood lets nothing pass but maintenance.
             Err(_) if maintenance::is_on() || mutant::without("missing_column") => {
                 return Ok(Outcome::Value(Datum::from(passed_tuple(data))));
@@ -97,19 +97,24 @@ finfo!(fencing_guard_statement);
 /// # Safety
 /// PostgreSQL calls it.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = ".text_hot")]
 pub unsafe extern "C-unwind" fn fencing_guard_statement(fcinfo: pg_sys::FunctionCallInfo) -> Datum {
     // SAFETY: PostgreSQL passed the call. The frame holds no destructor.
+    unsafe { finish(guarded_by(guarded_statement, fcinfo.cast()), fcinfo) }
+}
+
+#[unsafe(link_section = ".text_hot")]
+unsafe fn guarded_statement(call: *mut c_void) -> Result<Outcome, Error> {
+    // SAFETY: the caller's promise.
     unsafe {
-        let outcome = guarded(|| {
-            let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
-            if maintenance::is_on() {
-                return Ok(Outcome::Value(Datum::from(0usize)));
+        let data = trigger_data(call.cast(), pg_sys::TRIGGER_EVENT_BEFORE)?;
+        if !maintenance::is_on() {
+            let statement = new_statement(data, Kind::Statement)?;
+            if !statement.bypass && !left_to_rows(&statement.guard) {
+                or_observe(check_statement(data, &statement), &statement)?;
             }
-            let statement = statement_of(fcinfo, data, "statement")?;
-            or_observe(check_statement(data, statement), statement)?;
-            Ok(Outcome::Value(Datum::from(0usize)))
-        });
-        finish(outcome, fcinfo)
+        }
+        Ok(Outcome::Value(Datum::from(0usize)))
     }
 }
 
@@ -124,11 +129,12 @@ pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionC
     unsafe {
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
-            if maintenance::is_on() {
-                return Ok(Outcome::Value(Datum::from(0usize)));
+            if !maintenance::is_on() {
+                let statement = new_statement(data, Kind::Truncate)?;
+                if !statement.bypass {
+                    or_observe(check_truncate(data, &statement), &statement)?;
+                }
             }
-            let statement = statement_of(fcinfo, data, "truncate")?;
-            or_observe(check_truncate(data, statement), statement)?;
             Ok(Outcome::Value(Datum::from(0usize)))
         });
         finish(outcome, fcinfo)
@@ -187,7 +193,6 @@ unsafe fn trigger_data(fcinfo: pg_sys::FunctionCallInfo, kind: u32) -> Result<*m
 unsafe fn statement_of<'a>(
     fcinfo: pg_sys::FunctionCallInfo,
     data: *mut pg_sys::TriggerData,
-    kind: &str,
 ) -> Result<&'a mut Statement, Error> {
     // SAFETY: PostgreSQL passed the call; `fn_extra` is this library's own and outlives the call;
     // no other reference to it exists while this one is in use, as a nested statement has its own.
@@ -195,23 +200,35 @@ unsafe fn statement_of<'a>(
         let flinfo = (*fcinfo).flinfo;
         let mut statement = (*flinfo).fn_extra.cast::<Statement>();
         if statement.is_null() {
-            let (relation, trigger) = (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger));
-            let guard = resolve::of_trigger(&relation, trigger)?;
-            // Rows that a subscription applies were fenced where they come from. What a trigger
-            // makes of them here was not.
-            let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
-            statement = Statement::install(flinfo, relation.oid(), guard, applied || mutant::without(kind));
+            statement = new_statement(data, Kind::Row)?.install(flinfo);
         }
         Ok(&mut *statement)
     }
 }
 
+/// What the trigger at hand knows of its statement as that begins.
+#[inline]
+unsafe fn new_statement(data: *mut pg_sys::TriggerData, kind: Kind) -> Result<Statement, Error> {
+    // SAFETY: the caller's: the call's data.
+    let (relation, trigger) = unsafe { (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger)) };
+    let guard = resolve::of_trigger(&relation, trigger, kind)?;
+    // Rows that a subscription applies were fenced where they come from. What a trigger
+    // makes of them here was not.
+    let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
+    Ok(Statement::new(relation.oid(), guard, applied || mutant::without(kind.name())))
+}
+
+/// Whether the statement as a whole needs no check: of key columns, or where rows may present what the
+/// transaction doesn't, so far.
+fn left_to_rows(guard: &Guard) -> bool {
+    let nothing = || transaction::with(|t| t.presents_nothing());
+    !guard.key_columns.is_empty() || !guard.definition.statement_level && guard.present_column != 0 && nothing()
+}
+
 /// Takes the fence before any row lock, and makes a stale statement that matches no row an error.
-unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
-    let guard = statement.guard.clone();
-    if statement.bypass || !guard.key_columns.is_empty() {
-        return Ok(());
-    }
+#[inline(never)]
+unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<(), Error> {
+    let guard = &statement.guard;
     // Rows may present what the statement as a whole doesn't; and a foreign key's action may find
     // no row at all. Where there are row triggers, a token that is missing so far is left to them.
     let (nothing, left_to_rows) = transaction::with(|t| (t.presents_nothing(), t.stale.is_left_to_rows()));
@@ -228,11 +245,8 @@ unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &mut Statem
     unsafe { ruling.settle(data, statement) }.map(drop)
 }
 
-unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &mut Statement) -> Result<(), Error> {
-    let guard = statement.guard.clone();
-    if statement.bypass {
-        return Ok(());
-    }
+unsafe fn check_truncate(data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<(), Error> {
+    let guard = &statement.guard;
     if guard.key_columns.is_empty() {
         let ruling = rule(statement, &question(statement, &guard.fixed_key, None))?;
         // SAFETY: the caller's: the call's data.
