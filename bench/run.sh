@@ -25,7 +25,7 @@ else
   CLIENT_ROUNDS=9 CLIENT_TIME=180 GROWTH_ROUNDS=7 GROWTH_SIZES=(1 1000 10000 100000 1000000)
 fi
 # A session's first guarded write loads the library and finds the guard (some 2 ms): in shorter runs that would be seen.
-RATE_RUN=4 LEASE_RUN=2 WAL_TRANSACTIONS=1000 BULK_ROWS=${BULK_ROWS:-200000}
+RATE_RUN=3 LEASE_RUN=2 WAL_TRANSACTIONS=1000 BULK_ROWS=${BULK_ROWS:-200000}
 # shellcheck disable=SC2034 # bulk.sh uses it
 MOST_ROUNDS=50
 parts='bulk partitions keys rate clients calls leases peers batch storm handover takeover growth wal'

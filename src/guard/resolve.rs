@@ -37,8 +37,11 @@ type Resolved = (u64, Rc<Guard>);
 /// By trigger.
 static CACHE: Backend<RefCell<NumberMap<Oid, Resolved>>> = Backend::new(RefCell::new(new_map()));
 
+/// By a trigger, or none yet.
+type Last = Option<(Oid, Resolved)>;
+
 /// The one that was asked for last by a trigger of each kind, without looking for it.
-static LAST: Backend<RefCell<[Option<(Oid, Resolved)>; 3]>> = Backend::new(RefCell::new([const { None }; 3]));
+static LAST: Backend<RefCell<[Last; 3]>> = Backend::new(RefCell::new([const { None }; 3]));
 
 /// When a guard's trigger fires.
 #[derive(Clone, Copy)]
@@ -67,8 +70,7 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger, kind: Kind) -> Result<R
     let version = extension::relations_version();
     let oid = trigger.oid();
     let current = |(v, guard): &Resolved| (*v == version).then(|| guard.clone());
-    let of_oid =
-        |last: &Option<(Oid, Resolved)>| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, g)| current(g));
+    let of_oid = |last: &Last| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, g)| current(g));
     let last = LAST.with_borrow(|last| of_oid(&last[kind as usize]));
     if let Some(guard) = last {
         return Ok(guard);
