@@ -1,6 +1,6 @@
 //! Rows as a trigger gets them, and gives them back.
 
-use super::raw;
+use super::{mutant, raw};
 use pgrx::pg_sys::{self, Datum, HeapTuple, HeapTupleHeader, HeapTupleTableSlot, TupleDesc, TupleTableSlot};
 
 const HEADER: usize = std::mem::offset_of!(pg_sys::HeapTupleHeaderData, t_bits);
@@ -10,8 +10,7 @@ const BIGINT: usize = size_of::<i64>();
 ///
 /// # Safety
 /// `tuple` must be of this descriptor, which has that column; not a system column.
-#[unsafe(link_section = ".text_hot")]
-#[inline]
+#[inline(always)]
 pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Datum> {
     // SAFETY: the caller's promise.
     unsafe {
@@ -187,7 +186,9 @@ unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot) {
         *bits.add(last / 8) &= !(1 << (last % 8));
         (*tuple).t_len -= BIGINT as u32;
         // What has been read from it so far is read anew.
-        (*slot).tts_nvalid = 0;
-        (*slot.cast::<HeapTupleTableSlot>()).off = 0;
+        if !mutant::without("slot_read_anew") {
+            (*slot).tts_nvalid = 0;
+            (*slot.cast::<HeapTupleTableSlot>()).off = 0;
+        }
     }
 }

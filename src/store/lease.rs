@@ -8,6 +8,7 @@ use crate::pg::clock;
 use crate::pg::extension::{self, oids};
 use crate::pg::glance::{Glance, Place, Version, is_still, look_at};
 use crate::pg::lock::Tag;
+use crate::pg::mutant;
 use crate::pg::session::{self, Session};
 use crate::pg::snapshot::Latest;
 use crate::pg::table::{Access, Read, Row, Table, Written};
@@ -310,7 +311,8 @@ static LAST: Backend<RefCell<Option<(u64, LeaseId, Heartbeat)>>> = Backend::new(
 fn seen_last(lease: &LeaseId, version: u64) -> Option<Heartbeat> {
     let last =
         LAST.with_borrow(|last| last.as_ref().filter(|(v, l, _)| *v == version && l == lease).map(|(_, _, h)| *h))?;
-    last.seen.as_ref()?.still().map(|_| last)
+    let same = last.seen.as_ref()?.still().is_some() || mutant::without("page_same");
+    same.then_some(last)
 }
 
 /// The leading columns of a row, as they are stored: a text follows the last one closely.
