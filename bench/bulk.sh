@@ -54,7 +54,7 @@ bulk_table() {
   local by=''
   [ "${1%_parted}" = "$1" ] || by=' PARTITION BY HASH (id)'
   echo "DROP TABLE IF EXISTS bench.t;"
-  echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, fence bigint, written_under bigint)$by;"
+  echo "CREATE TABLE bench.t (id int NOT NULL, grp int NOT NULL, v int NOT NULL, body text NOT NULL, written_under bigint, fence bigint)$by;"
   [ -z "$by" ] || echo "SELECT format('CREATE TABLE bench.t_%s PARTITION OF bench.t FOR VALUES WITH (MODULUS 64, REMAINDER %s)', i, i) FROM generate_series(0, 63) AS i \\gexec"
 }
 

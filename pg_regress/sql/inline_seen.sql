@@ -69,3 +69,34 @@ SELECT left(try($$UPDATE item SET v = 3, fence = {newer} WHERE id = 1$$), 5);
 ALTER TABLE fencing.lease SET LOGGED;
 SELECT left(try($$UPDATE item SET v = 4, fence = {new} WHERE id = 1$$), 5);
 SELECT left(try($$UPDATE item SET v = 4, fence = {newer} WHERE id = 1$$), 5);
+
+-- Many rows in one statement: what the first was accepted under is no other's.
+SELECT try($$SELECT fencing.create_namespace('rows')$$);
+SELECT take('x', 'x', 'rows');
+SELECT take('y', 'y', 'rows');
+CREATE TABLE row (k text, id int, fence bigint);
+INSERT INTO row VALUES ('x', 1, NULL), ('x', 2, NULL), ('y', 3, NULL);
+SELECT try($$SELECT fencing.protect('row', 'rows', key_columns => '{k}', present_column => 'fence')$$);
+SELECT try($$INSERT INTO row SELECT 'x', g, {x} FROM generate_series(10, 12) AS g$$);
+SELECT try($$INSERT INTO row VALUES ('x', 20, {x}), ('x', 21, NULL), ('x', 22, {x})$$);
+SELECT try($$INSERT INTO row VALUES ('x', 30, {x}), ('x', 31, {y})$$);
+SELECT try($$INSERT INTO row VALUES ('x', 30, {x}), ('x', 31, 0)$$);
+SELECT try($$INSERT INTO row VALUES ('x', 30, {x}), ('y', 31, {x})$$);
+SELECT try($$INSERT INTO row VALUES ('x', 30, {x}), ('y', 31, {y}), ('x', 32, {x})$$);
+-- One of them holds a token that is no presentation; one says another's.
+SET client_min_messages = error;
+ALTER TABLE row DISABLE TRIGGER "~fencing";
+UPDATE row SET fence = token('x') WHERE id = 2;
+ALTER TABLE row ENABLE ALWAYS TRIGGER "~fencing";
+SET client_min_messages = warning;
+SELECT try($$UPDATE row SET fence = {x} WHERE k = 'x'$$);
+SELECT try($$UPDATE row SET fence = {x} WHERE k = 'x' AND id <> 2$$);
+SELECT try($$UPDATE row SET fence = CASE WHEN id = 11 THEN {y} ELSE {x} END WHERE k = 'x' AND id <> 2$$);
+SELECT try($$UPDATE row SET fence = CASE WHEN id = 11 THEN NULL ELSE {x} END WHERE k = 'x' AND id <> 2$$);
+SELECT try($$UPDATE row SET fence = CASE k WHEN 'x' THEN {x} ELSE {y} END WHERE id <> 2$$);
+BEGIN;
+SELECT present('x');
+SELECT try($$DELETE FROM row WHERE k = 'x' AND id > 11$$);
+SELECT try($$DELETE FROM row$$);
+COMMIT;
+SELECT k, id, name_of(fence) FROM row ORDER BY id;

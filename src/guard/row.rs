@@ -345,7 +345,42 @@ unsafe fn stamp(
                 changes.push((guard.token_column, stored));
             }
         }
-        let slot = if is_update(data) { (*data).tg_newslot } else { (*data).tg_trigslot };
-        if changes.is_empty() { row } else { tuple::with_columns(row, slot, descriptor, &changes) }
+        if changes.is_empty() { row } else { tuple::with_columns(row, slot_of(data), descriptor, &changes) }
+    }
+}
+
+/// The slot of the row to be stored.
+unsafe fn slot_of(data: *mut pg_sys::TriggerData) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the caller's: a row trigger's call.
+    unsafe { if is_update(data) { (*data).tg_newslot } else { (*data).tg_trigslot } }
+}
+
+/// The row at hand as it is to be stored, where it has nothing of its own but the token that the last one
+/// was accepted under, or none. Doesn't raise; `None` where only a closer look would tell.
+///
+/// # Safety
+/// `data` must be that of the row trigger's call at hand, whose verdict is [`settled`] for a row of the
+/// [same key](same_key).
+#[inline]
+pub unsafe fn of_same_token(data: *mut pg_sys::TriggerData, statement: &Statement) -> Option<HeapTuple> {
+    let guard = &statement.guard;
+    let column = guard.present_column;
+    if statement.bypass || guard.token_column != 0 || guard.present_has_default {
+        return None;
+    }
+    // SAFETY: the caller's promise; the tuples match the relation's descriptor.
+    unsafe {
+        let (row, descriptor) = (passed_tuple(data), (*(*data).tg_relation).rd_att);
+        if is_delete(data) {
+            return Some(row);
+        }
+        if is_update(data) && tuple::last_bigint((*data).tg_trigtuple, column, descriptor)?.is_some() {
+            return None;
+        }
+        let token = statement.token?.to_bigint();
+        match tuple::last_bigint(row, column, descriptor)? {
+            None => Some(row),
+            Some(own) => (own == token && tuple::drop_last(row, slot_of(data), descriptor, column)).then_some(row),
+        }
     }
 }

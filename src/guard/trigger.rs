@@ -4,7 +4,7 @@
 use super::check::{Question, Strictness, closed, with_history};
 use super::observe;
 use super::resolve::{self, Guard, Kind};
-use super::row::{check_row, same_key};
+use super::row::{check_row, of_same_token, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
 use crate::pg::outcome::{Outcome, finish, guarded, guarded_by};
@@ -34,8 +34,13 @@ pub unsafe extern "C-unwind" fn fencing_guard_row(fcinfo: pg_sys::FunctionCallIn
     unsafe {
         let data = (*fcinfo).context.cast::<pg_sys::TriggerData>();
         let statement = (*(*fcinfo).flinfo).fn_extra.cast::<Statement>();
-        if !statement.is_null() && (*statement).plain && settled(&*statement) && same_key(data, &*statement) {
-            return Datum::from(passed_tuple(data));
+        if !statement.is_null() && settled(&*statement) && same_key(data, &*statement) {
+            if (*statement).plain {
+                return Datum::from(passed_tuple(data));
+            }
+            if let Some(row) = of_same_token(data, &*statement) {
+                return Datum::from(row);
+            }
         }
         finish(guarded_by(guarded_row, fcinfo.cast()), fcinfo)
     }

@@ -42,14 +42,25 @@ pub unsafe fn column(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Op
 /// As [`column`]; and it is one.
 #[inline]
 pub unsafe fn bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<i64> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        last_bigint(tuple, number, descriptor)
+            .unwrap_or_else(|| column(tuple, number, descriptor).map(|value| value.value() as i64))
+    }
+}
+
+/// As [`bigint`], `None` where it isn't the last column; doesn't raise.
+///
+/// # Safety
+/// As [`bigint`].
+#[inline]
+pub unsafe fn last_bigint(tuple: HeapTuple, number: i32, descriptor: TupleDesc) -> Option<Option<i64>> {
     // SAFETY: the caller's promise; a row ends with its last column, whose length is a multiple of its alignment.
     unsafe {
         let header = (*tuple).t_data;
-        if !is_last(header, number, descriptor) {
-            return column(tuple, number, descriptor).map(|value| value.value() as i64);
-        }
         let end = header.cast::<u8>().add((*tuple).t_len as usize);
-        (!is_null(header, number as usize - 1)).then(|| end.sub(BIGINT).cast::<i64>().read())
+        is_last(header, number, descriptor)
+            .then(|| (!is_null(header, number as usize - 1)).then(|| end.sub(BIGINT).cast::<i64>().read()))
     }
 }
 
@@ -123,14 +134,10 @@ pub unsafe fn with_columns(
 ) -> HeapTuple {
     // SAFETY: the caller's promise.
     unsafe {
-        if let [(column, None)] = changes
-            && ends_with(tuple, descriptor, *column)
-            && owns(slot, tuple)
-        {
-            drop_last(tuple, slot);
-            return tuple;
+        match changes {
+            [(column, None)] if drop_last(tuple, slot, descriptor, *column) => tuple,
+            _ => modified(tuple, descriptor, changes),
         }
-        modified(tuple, descriptor, changes)
     }
 }
 
@@ -170,11 +177,18 @@ unsafe fn owns(slot: *mut TupleTableSlot, tuple: HeapTuple) -> bool {
     }
 }
 
-/// NULL in the last column of the slot's row, without taking it apart or making another.
+/// Puts NULL into a row's last column, without taking the row apart or making another; `false` where that
+/// can't be done. Doesn't raise.
+///
+/// # Safety
+/// As [`with_columns`].
 #[unsafe(link_section = ".text_hot")]
-unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot) {
-    // SAFETY: the caller's: what `ends_with` and `owns` found.
+pub unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot, descriptor: TupleDesc, column: i32) -> bool {
+    // SAFETY: the caller's promise, and what `ends_with` and `owns` find.
     unsafe {
+        if !ends_with(tuple, descriptor, column) || !owns(slot, tuple) {
+            return false;
+        }
         let header = &mut *(*tuple).t_data;
         let last = columns_stored(header) as usize - 1;
         let bits = (*tuple).t_data.cast::<u8>().add(HEADER);
@@ -190,5 +204,6 @@ unsafe fn drop_last(tuple: HeapTuple, slot: *mut TupleTableSlot) {
             (*slot).tts_nvalid = 0;
             (*slot.cast::<HeapTupleTableSlot>()).off = 0;
         }
+        true
     }
 }
