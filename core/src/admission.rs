@@ -162,7 +162,15 @@ pub fn admit(case: &Case) -> Verdict {
     if let Some(next) = case.blocked {
         return Verdict::Rejected(R::Blocked(next));
     }
-    let Presented::Own(claim) = case.presented else { return without_own(case.presented, case.on_missing) };
+    let claim = match case.presented {
+        Presented::Nothing if case.on_missing == MissingRule::Admit => return Verdict::Admitted,
+        Presented::Nothing => return Verdict::Rejected(R::Missing),
+        Presented::Malformed(value) => return Verdict::Rejected(R::Malformed(value)),
+        Presented::Contradiction(a, b) => return Verdict::Rejected(R::Contradiction(a, b)),
+        Presented::Foreign(token) => return Verdict::Rejected(R::Unknown(token)),
+        Presented::Elsewhere(token) => return Verdict::Rejected(R::Elsewhere(token)),
+        Presented::Own(claim) => claim,
+    };
     let token = claim.token;
     let Some(fence) = case.fence.filter(|fence| token <= *fence) else {
         return Verdict::Rejected(R::Unknown(token.to_bigint()));
@@ -186,20 +194,6 @@ pub fn admit(case: &Case) -> Verdict {
         return Verdict::Rejected(R::SnapshotPredatesTakeover(token));
     }
     Verdict::Accepted(token)
-}
-
-/// The same where no one token of the lease is presented.
-fn without_own(presented: Presented, on_missing: MissingRule) -> Verdict {
-    use Rejection as R;
-    Verdict::Rejected(match presented {
-        Presented::Nothing if on_missing == MissingRule::Admit => return Verdict::Admitted,
-        Presented::Nothing => R::Missing,
-        Presented::Malformed(value) => R::Malformed(value),
-        Presented::Contradiction(a, b) => R::Contradiction(a, b),
-        Presented::Foreign(token) => R::Unknown(token),
-        Presented::Elsewhere(token) => R::Elsewhere(token),
-        Presented::Own(claim) => R::Unknown(claim.token.to_bigint()),
-    })
 }
 
 /// Why the transaction that wrote under an accepted term must not commit; `None` if it may.

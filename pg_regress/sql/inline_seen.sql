@@ -43,7 +43,7 @@ MERGE INTO item USING (VALUES (3), (5)) AS s (id) ON item.id = s.id
     WHEN MATCHED THEN UPDATE SET v = 3, fence = :token
     WHEN NOT MATCHED THEN INSERT (id, v, fence) VALUES (s.id, 5, :token);
 SELECT * FROM all_of_it();
--- A foreign key, a cursor, a row that is read by another statement of the same transaction.
+-- A cursor, and a row that is read by another statement of the same transaction.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id, fence FROM item WHERE id = 5 FOR UPDATE;
 FETCH c;

@@ -14,9 +14,12 @@ const PREFIX: &str = "~fencing";
 
 /// One of a guard's triggers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub enum Part {
+    /// For each row.
     Row,
+    /// For each statement.
     Statement,
+    /// For TRUNCATE.
     Truncate,
 }
 
@@ -43,6 +46,15 @@ pub enum Extent {
 }
 
 impl Part {
+    /// What it fires for, in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::Row => "row",
+            Part::Statement => "statement",
+            Part::Truncate => "truncate",
+        }
+    }
+
     fn function(self) -> (Oid, &'static str) {
         let oids = extension::oids();
         match self {

@@ -252,13 +252,12 @@ fn claim(lease: &LeaseId, token: Token, latest: Option<&Latest>, on_expiry: Expi
             takeover_visible,
         };
     }
-    claim_of_former(token, takeover_visible)
+    claim_of_former(token, user, takeover_visible)
 }
 
 /// The same of a term that its lease no longer names.
 #[inline(never)]
-fn claim_of_former(token: Token, takeover_visible: bool) -> Claim {
-    let user = role::outer_user();
+fn claim_of_former(token: Token, user: Oid, takeover_visible: bool) -> Claim {
     match term::read(token) {
         Some(term) => Claim {
             token,

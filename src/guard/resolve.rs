@@ -1,5 +1,6 @@
 //! A guard as one table has it: its definition with the columns looked up.
 
+use super::attach::Part;
 use crate::pg::backend::Backend;
 use crate::pg::key_type::KeyType;
 use crate::pg::relation::{Column, Relation, Trigger};
@@ -43,35 +44,13 @@ type Last = Option<(Oid, Resolved)>;
 /// The one that was asked for last by a trigger of each kind, without looking for it.
 static LAST: Backend<RefCell<[Last; 3]>> = Backend::new(RefCell::new([const { None }; 3]));
 
-/// When a guard's trigger fires.
-#[derive(Clone, Copy)]
-pub enum Kind {
-    /// For each row.
-    Row,
-    /// For each statement.
-    Statement,
-    /// For TRUNCATE.
-    Truncate,
-}
-
-impl Kind {
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Row => "row",
-            Kind::Statement => "statement",
-            Kind::Truncate => "truncate",
-        }
-    }
-}
-
 /// The guard that a trigger of `relation` stands for, from memory where no relation has changed.
-pub fn of_trigger(relation: &Relation, trigger: Trigger, kind: Kind) -> Result<Rc<Guard>, Error> {
+pub fn of_trigger(relation: &Relation, trigger: Trigger, part: Part) -> Result<Rc<Guard>, Error> {
     let version = extension::relations_version();
     let oid = trigger.oid();
     let current = |(v, guard): &Resolved| (*v == version).then(|| guard.clone());
     let of_oid = |last: &Last| last.as_ref().filter(|(o, _)| *o == oid).and_then(|(_, g)| current(g));
-    let last = LAST.with_borrow(|last| of_oid(&last[kind as usize]));
+    let last = LAST.with_borrow(|last| of_oid(&last[part as usize]));
     if let Some(guard) = last {
         return Ok(guard);
     }
@@ -79,7 +58,7 @@ pub fn of_trigger(relation: &Relation, trigger: Trigger, kind: Kind) -> Result<R
         Some(guard) => guard,
         None => found(relation, trigger, version)?,
     };
-    LAST.with_borrow_mut(|last| last[kind as usize] = Some((oid, (version, guard.clone()))));
+    LAST.with_borrow_mut(|last| last[part as usize] = Some((oid, (version, guard.clone()))));
     Ok(guard)
 }
 

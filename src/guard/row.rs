@@ -117,11 +117,9 @@ unsafe fn check_fixed(
     if settled(statement) && agrees(statement, inline) {
         return Ok(statement.token);
     }
-    let guard = statement.guard.clone();
     let generation = transaction::generation();
-    let ruling = rule(statement, &question(statement, &guard.fixed_key, inline))?;
     // SAFETY: the caller's: the call's data.
-    let accepted = unsafe { ruling.settle(data, statement) }?;
+    let accepted = unsafe { ask(data, statement, &statement.guard.fixed_key, inline) }?;
     remember(statement, generation, accepted);
     Ok(accepted)
 }

@@ -1,9 +1,10 @@
 //! The triggers of a guarded table: the hot path. A row whose verdict is known costs a comparison;
 //! no SPI, no allocation, no call into PostgreSQL that could raise.
 
+use super::attach::Part;
 use super::check::{Question, Strictness, closed, with_history};
 use super::observe;
-use super::resolve::{self, Guard, Kind};
+use super::resolve;
 use super::row::{check_row, of_same_token, same_key};
 use super::ruling::rule;
 use super::statement::Statement;
@@ -114,8 +115,8 @@ unsafe fn guarded_statement(call: *mut c_void) -> Result<Outcome, Error> {
     unsafe {
         let data = trigger_data(call.cast(), pg_sys::TRIGGER_EVENT_BEFORE)?;
         if !maintenance::is_on() {
-            let statement = new_statement(data, Kind::Statement)?;
-            if !statement.bypass && !left_to_rows(&statement.guard) {
+            let statement = new_statement(data, Part::Statement)?;
+            if !statement.bypass {
                 or_observe(check_statement(data, &statement), &statement)?;
             }
         }
@@ -135,7 +136,7 @@ pub unsafe extern "C-unwind" fn fencing_guard_truncate(fcinfo: pg_sys::FunctionC
         let outcome = guarded(|| {
             let data = trigger_data(fcinfo, pg_sys::TRIGGER_EVENT_BEFORE)?;
             if !maintenance::is_on() {
-                let statement = new_statement(data, Kind::Truncate)?;
+                let statement = new_statement(data, Part::Truncate)?;
                 if !statement.bypass {
                     or_observe(check_truncate(data, &statement), &statement)?;
                 }
@@ -205,7 +206,7 @@ unsafe fn statement_of<'a>(
         let flinfo = (*fcinfo).flinfo;
         let mut statement = (*flinfo).fn_extra.cast::<Statement>();
         if statement.is_null() {
-            statement = new_statement(data, Kind::Row)?.install(flinfo);
+            statement = new_statement(data, Part::Row)?.install(flinfo);
         }
         Ok(&mut *statement)
     }
@@ -213,27 +214,23 @@ unsafe fn statement_of<'a>(
 
 /// What the trigger at hand knows of its statement as that begins.
 #[inline]
-unsafe fn new_statement(data: *mut pg_sys::TriggerData, kind: Kind) -> Result<Statement, Error> {
+unsafe fn new_statement(data: *mut pg_sys::TriggerData, part: Part) -> Result<Statement, Error> {
     // SAFETY: the caller's: the call's data.
     let (relation, trigger) = unsafe { (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger)) };
-    let guard = resolve::of_trigger(&relation, trigger, kind)?;
+    let guard = resolve::of_trigger(&relation, trigger, part)?;
     // Rows that a subscription applies were fenced where they come from. What a trigger
     // makes of them here was not.
     let applied = xact::is_apply_worker() && !xact::in_nested_trigger();
-    Ok(Statement::new(relation.oid(), guard, applied || mutant::without(kind.name())))
-}
-
-/// Whether the statement as a whole needs no check: of key columns, or where rows may present what the
-/// transaction doesn't, so far.
-fn left_to_rows(guard: &Guard) -> bool {
-    let nothing = || transaction::with(|t| t.presents_nothing());
-    !guard.key_columns.is_empty() || !guard.definition.statement_level && guard.present_column != 0 && nothing()
+    Ok(Statement::new(relation.oid(), guard, applied || mutant::without(part.word())))
 }
 
 /// Takes the fence before any row lock, and makes a stale statement that matches no row an error.
-#[inline(never)]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn check_statement(data: *mut pg_sys::TriggerData, statement: &Statement) -> Result<(), Error> {
     let guard = &statement.guard;
+    if !guard.key_columns.is_empty() {
+        return Ok(());
+    }
     // Rows may present what the statement as a whole doesn't; and a foreign key's action may find
     // no row at all. Where there are row triggers, a token that is missing so far is left to them.
     let (nothing, left_to_rows) = transaction::with(|t| (t.presents_nothing(), t.stale.is_left_to_rows()));

@@ -59,7 +59,7 @@ unsafe fn run<F: FnOnce() -> Result<Outcome, Error>>(body: *mut c_void) -> Resul
     unsafe { ManuallyDrop::take(&mut *body.cast::<ManuallyDrop<F>>())() }
 }
 
-/// Runs `run` with `body` as [`guarded`] does. One for all, as [`raw::catch`] is.
+/// Runs `run` with `body` as [`guarded`] does. One for all, as [`catch`](super::raw::catch) is.
 ///
 /// # Safety
 /// As [`guarded`]; and `body` must be what `run` expects.

@@ -48,10 +48,9 @@ impl HeldLeases {
     #[inline]
     #[unsafe(link_section = ".text_hot")]
     pub fn get(&self, lease: &LeaseId) -> Option<&Held> {
-        let leases = self.leases.as_ref()?;
-        match &leases.first {
-            Some((first, held)) if self.first_is_held && first == lease => Some(held),
-            _ if self.several => leases.other(lease),
+        match self.first_place() {
+            Some((first, held)) if first == lease => Some(held),
+            _ if self.several => self.leases.as_ref()?.other(lease),
             _ => None,
         }
     }
@@ -70,6 +69,7 @@ impl HeldLeases {
     pub fn entry(&mut self, lease: &LeaseId) -> &mut Held {
         let leases = self.leases.get_or_insert_default();
         let same = leases.first.as_ref().is_some_and(|(first, _)| first == lease);
+        // One of the others stays there, also where the first was given back by a savepoint.
         if self.first_is_held && !same || self.several && leases.others.contains_key(lease) {
             self.several = true;
             return leases.other_entry(lease);
@@ -86,18 +86,21 @@ impl HeldLeases {
 
     /// Nothing is held of this lease any more.
     pub fn remove(&mut self, lease: &LeaseId) {
-        let Some(leases) = &mut self.leases else { return };
-        if self.first_is_held && leases.first.as_ref().is_some_and(|(first, _)| first == lease) {
+        if self.first_place().is_some_and(|(first, _)| first == lease) {
             self.first_is_held = false;
-        } else {
+        } else if let Some(leases) = &mut self.leases {
             leases.others.remove(lease);
         }
     }
 
     /// What is held of the first.
     pub fn first(&self) -> Option<&Held> {
-        let first = self.leases.as_ref().filter(|_| self.first_is_held)?.first.as_ref();
-        first.map(|(_, held)| held)
+        self.first_place().map(|(_, held)| held)
+    }
+
+    #[inline]
+    fn first_place(&self) -> Option<&(LeaseId, Held)> {
+        self.leases.as_ref().filter(|_| self.first_is_held)?.first.as_ref()
     }
 
     /// What is held of each of the others, where there are any.
