@@ -213,7 +213,7 @@ unsafe fn statement_of<'a>(
 }
 
 /// What the trigger at hand knows of its statement as that begins.
-#[inline]
+#[unsafe(link_section = ".text_hot")]
 unsafe fn new_statement(data: *mut pg_sys::TriggerData, part: Part) -> Result<Statement, Error> {
     // SAFETY: the caller's: the call's data.
     let (relation, trigger) = unsafe { (Relation::new((*data).tg_relation), Trigger::new((*data).tg_trigger)) };
