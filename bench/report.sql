@@ -11,8 +11,8 @@ INSERT INTO rate_label VALUES
     ('rate', 'unguarded_each', 'unguarded_each', NULL, 4, 'unguarded, a table for each client'),
     ('rate', 'inline_each', 'unguarded_each', 0.93, 5, 'guard, one key, inline token, a table for each client'),
     ('rate', 'by_hand', 'unguarded', NULL, 6, 'PL/pgSQL fence, FOR SHARE'),
-    ('rate', 'present', 'unguarded', NULL, 7, 'guard, BEGIN; present(); UPDATE; COMMIT'),
-    ('rate', 'application', 'unguarded', NULL, 8, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
+    ('block', 'present', 'unguarded', NULL, 7, 'guard, BEGIN; present(); UPDATE; COMMIT'),
+    ('block', 'application', 'unguarded', NULL, 8, 'application: BEGIN; SELECT .. FOR SHARE; UPDATE; COMMIT'),
     ('lease', 'floor', 'by_hand', NULL, 1, 'two UPDATEs of one row each'),
     ('lease', 'by_hand', 'by_hand', NULL, 2, 'by hand'),
     ('lease', 'fencing', 'by_hand', 0.85, 3, 'acquire, release'),
@@ -110,7 +110,8 @@ SELECT v.part, v.variant, v.n, v.value - b.less AS ns, v.quartile[1] - b.less AS
  WHERE v.part IN ('insert', 'update', 'insert_parted', 'update_parted');
 
 -- Rates are compared within a round, whose runs follow each other within seconds; of the rounds the
--- half counts in which the slower of the two runs was made at the better pace.
+-- half counts in which the slower of the two runs was made at the better pace. What was measured in turns
+-- has no pace, and all of it counts.
 CREATE TEMP VIEW rate AS
 WITH pair AS (
     SELECT l.section, l.variant, l.base, l.at_least, l.line, l.text, v.value AS tps, base.value AS base_tps, v.value / base.value AS ratio, v.slow OR base.slow AS slow,
@@ -123,7 +124,7 @@ SELECT section, variant, base, at_least, line, text, count(*) || CASE WHEN bool_
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY tps) AS tps,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY base_tps) AS base_tps,
        percentile_cont(ARRAY[0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY ratio) AS quartile
-  FROM pair WHERE place <= (n + 1) / 2 GROUP BY section, variant, base, at_least, line, text;
+  FROM pair WHERE place <= (n + 1) / 2 OR slow IS NULL GROUP BY section, variant, base, at_least, line, text;
 
 -- A call's time over that of the same call on another side, in the same round.
 CREATE TEMP VIEW call AS
@@ -207,7 +208,8 @@ SELECT 5, l.line,
   JOIN label AS l ON l.section = 'keys' AND l.variant = k.variant
  WHERE k.part = 'keys'
 UNION ALL
-SELECT CASE r.section WHEN 'rate' THEN 6 WHEN 'clients' THEN 7 WHEN 'lease' THEN 9 WHEN 'renew' THEN 10
+SELECT CASE r.section WHEN 'rate' THEN 6 WHEN 'block' THEN 6
+                      WHEN 'clients' THEN 7 WHEN 'lease' THEN 9 WHEN 'renew' THEN 10
                       WHEN 'peers_acquire' THEN 11 WHEN 'peers_renew' THEN 12 WHEN 'batch' THEN 13 END, r.line,
        pg_temp.line(r.text, round(r.tps[2])::text, format('[%s .. %s]', to_char(r.quartile[1], 'FM990.000'), to_char(r.quartile[3], 'FM990.000')), r.n,
            to_char(r.quartile[2], 'FM990.000'), pg_temp.verdict(r.quartile[2] >= r.at_least, '>= ' || r.at_least), '', '')
@@ -252,12 +254,12 @@ SELECT CASE WHEN line = 0 THEN E'\n' ELSE '' END || text
 -- What the pictures show: ratios as bars, and lines over a number of leases or clients (src/draw.rs).
 COPY (SELECT kind, section, name, ours, x, value, low, high FROM (
     SELECT 'ratios' AS kind,
-           CASE r.section WHEN 'rate' THEN 'Writing one row, 8 clients: the rate over that of the unguarded write'
-                          WHEN 'peers_acquire' THEN 'Acquire and release, 16 clients: over a lease table by hand'
-                          ELSE 'Renew, 16 clients: over a lease table by hand' END AS section,
+           CASE WHEN r.section IN ('rate', 'block') THEN 'Writing one row, 8 clients: the rate over that of the unguarded write'
+                WHEN r.section = 'peers_acquire' THEN 'Acquire and release, 16 clients: over a lease table by hand'
+                ELSE 'Renew, 16 clients: over a lease table by hand' END AS section,
            r.text AS name, r.variant ~ '^(inline|present|fencing)' AS ours,
-           r.line AS x, r.quartile[2] AS value, r.quartile[1] AS low, r.quartile[3] AS high, array_position('{rate,peers_acquire,peers_renew}', r.section) AS place
-      FROM rate AS r WHERE r.section IN ('rate', 'peers_acquire', 'peers_renew') AND r.variant <> 'unguarded_each'
+           r.line AS x, r.quartile[2] AS value, r.quartile[1] AS low, r.quartile[3] AS high, array_position('{rate,block,peers_acquire,peers_renew}', r.section) AS place
+      FROM rate AS r WHERE r.section IN ('rate', 'block', 'peers_acquire', 'peers_renew') AND r.variant <> 'unguarded_each'
     UNION ALL
     SELECT 'growth', 'Number of leases: microseconds a call, 1 client', l.text, true, g.leases, g.us[2], g.us[1], g.us[3], 1
       FROM growth AS g JOIN label AS l ON l.section = 'growth' AND l.variant = g.call

@@ -8,19 +8,19 @@
 #   HUGE_PAGES=off  without huge pages, also where the kernel would give them
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
-for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk single_row calls leases peers growth wal huge_pages; do
+for part in ../scripts/lib ../scripts/postgres ../scripts/cluster bulk turns single_row calls leases peers growth wal huge_pages; do
   # shellcheck source=/dev/null
   . "$here/$part.sh"
 done
 
 # How many good measurements of each bulk variant (of INSERT twice as many), of each
-# on partitions, and rounds of rates; none for longer than these seconds.
+# on partitions, and sets and rounds of rates; none for longer than these seconds.
 if [ -n "${QUICK:-}" ]; then
-  BULK_WANTED=2 BULK_TIME=30 PART_WANTED=2 PART_TIME=15 KEYS_ROUNDS=5 RATE_ROUNDS=4 RATE_TIME=30 CALL_ROUNDS=2 CALL_SECONDS=1
+  BULK_WANTED=2 BULK_TIME=30 PART_WANTED=2 PART_TIME=15 KEYS_ROUNDS=5 RATE_SETS=4 RATE_ROUNDS=3 RATE_TIME=60 CALL_ROUNDS=2 CALL_SECONDS=1
   LEASE_ROUNDS=3 LEASE_TIME=45 PEER_ROUNDS=2 PEER_TIME=45 BATCH_ROUNDS=2 STORM_RUN=3 HANDOVER_RUN=3
   CLIENT_ROUNDS=2 CLIENT_TIME=45 GROWTH_ROUNDS=2 GROWTH_SIZES=(1 1000 10000 100000)
 else
-  BULK_WANTED=9 BULK_TIME=210 PART_WANTED=9 PART_TIME=75 KEYS_ROUNDS=25 RATE_ROUNDS=45 RATE_TIME=420 CALL_ROUNDS=5 CALL_SECONDS=2
+  BULK_WANTED=9 BULK_TIME=210 PART_WANTED=9 PART_TIME=75 KEYS_ROUNDS=25 RATE_SETS=30 RATE_ROUNDS=12 RATE_TIME=600 CALL_ROUNDS=5 CALL_SECONDS=2
   LEASE_ROUNDS=15 LEASE_TIME=200 PEER_ROUNDS=15 PEER_TIME=180 BATCH_ROUNDS=9 STORM_RUN=10 HANDOVER_RUN=10
   CLIENT_ROUNDS=9 CLIENT_TIME=180 GROWTH_ROUNDS=7 GROWTH_SIZES=(1 1000 10000 100000 1000000)
 fi
@@ -100,7 +100,8 @@ machine() {
   say "server      $PG_VERSION"
   say "settings    ${settings[*]}" | fold -s -w 110 | sed '2,$s/^/            /'
   say "rounds      interleaved, in rotating order. Bulk: until $BULK_WANTED UPDATEs and $((2 * BULK_WANTED)) INSERTs of each variant were measured"
-  say "            at the machine's full pace, or for $BULK_TIME s; partitions: $PART_WANTED, $PART_TIME s; keys: $KEYS_ROUNDS rounds. Rates: $RATE_ROUNDS rounds of $RATE_RUN s runs, or what fits in $RATE_TIME s. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
+  say "            at the machine's full pace, or for $BULK_TIME s; partitions: $PART_WANTED, $PART_TIME s; keys: $KEYS_ROUNDS rounds. Calls: $CALL_ROUNDS of $CALL_SECONDS s"
+  say "            Rates: $RATE_SETS sets of sessions, $TURNS turns of $TURN s in each; blocks: $RATE_ROUNDS rounds of $RATE_RUN s runs; or what fits in $RATE_TIME s"
   say "            Clients: $CLIENT_ROUNDS, or $CLIENT_TIME s. Leases: $LEASE_ROUNDS rounds of $LEASE_RUN s runs, or what fits in $LEASE_TIME s, with wal_buffers=16MB; peers: $PEER_ROUNDS, or $PEER_TIME s; batches: $BATCH_ROUNDS; growth: $GROWTH_ROUNDS, with shared_buffers=3GB"
   say "date        $(date -u '+%Y-%m-%d %H:%M UTC'), load before the start: $(cut -d ' ' -f 1 /proc/loadavg)"
 }
@@ -110,7 +111,7 @@ writable_dir "$TARGET/bench"
 case $only in *peers*) "$here/../scripts/setup.sh" etcd redis ;; esac
 step "$TARGET/bench/build.log" "building fencing-bench" build_program || die "the build failed: see $TARGET/bench/build.log"
 pg_use
-trap 'peers_stop; cluster_remove; huge_pages_give_back' EXIT
+trap 'turns_stop; peers_stop; cluster_remove; huge_pages_give_back' EXIT
 huge_pages_take $SERVER_MEMORY
 settings+=(huge_pages="$HUGE_PAGES")
 machine_lines=$(machine)
@@ -124,7 +125,7 @@ for part in $only; do
   bulk) step "$TARGET/bench/bulk.log" "statements on $BULK_ROWS rows" bench_bulk "$BULK_WANTED" "$BULK_TIME" ;;
   partitions) step "$TARGET/bench/partitions.log" "the same on 64 partitions" bench_partitions "$PART_WANTED" "$PART_TIME" ;;
   keys) step "$TARGET/bench/keys.log" "1000 leases in one transaction" bench_keys "$KEYS_ROUNDS" ;;
-  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_ROUNDS" "$RATE_TIME" "$RATE_RUN" ;;
+  rate) step "$TARGET/bench/rate.log" "single-row statements" bench_rate "$RATE_SETS" "$RATE_ROUNDS" "$RATE_TIME" "$RATE_RUN" ;;
   clients) step "$TARGET/bench/clients.log" "the same by 1 client to 32" bench_clients "$CLIENT_ROUNDS" "$CLIENT_TIME" "$RATE_RUN" ;;
   calls) step "$TARGET/bench/calls.log" "calls" bench_calls "$CALL_ROUNDS" "$CALL_SECONDS" ;;
   leases) step "$TARGET/bench/leases.log" "leases" bench_leases "$LEASE_ROUNDS" "$LEASE_TIME" "$LEASE_RUN" ;;
@@ -149,7 +150,7 @@ cluster_psql -At -v "rows=$BULK_ROWS" -v "pictures=$TARGET/bench/pictures.tsv" -
 say
 say "n measurements count. ns a row: medians, beyond the unguarded statement's; x empty: that over what the empty C trigger"
 say "costs beyond it; by hand: what the PL/pgSQL fence costs over that. Rates and calls: x is the median of the ratios to the"
-say "unguarded rate, or to the same by hand, of the same round; of the rates' rounds the half at the better pace. ~: slow throughout."
+say "unguarded rate, or to the same by hand, of the same set of sessions or round; of rounds the half at the better pace. ~: slow throughout."
 say "Of so many leases: x that among 1,000; the guarded UPDATE's x the unguarded one's. Log: x the unguarded UPDATE, or the same by hand."
 missed=$({ grep -o MISS "$TARGET/bench/report.txt" || true; } | wc -l)
 say

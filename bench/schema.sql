@@ -58,7 +58,7 @@ $$;
 CREATE TABLE bench.result (part text, variant text, round int, value float8, pace float8);
 CREATE TABLE bench.call (side text, call text, round int, us float8);
 CREATE VIEW bench.judged AS
-SELECT *, pace > CASE WHEN part IN ('rate', 'lease', 'renew', 'peers_acquire', 'peers_renew', 'batch', 'clients') THEN 1.25 ELSE 1.15 END * min(pace) OVER (PARTITION BY part) AS slow
+SELECT *, pace > CASE WHEN part IN ('block', 'lease', 'renew', 'peers_acquire', 'peers_renew', 'batch', 'clients') THEN 1.25 ELSE 1.15 END * min(pace) OVER (PARTITION BY part) AS slow
   FROM bench.result WHERE round > 0;
 
 -- Until when a part is measured, and whether a variant still is: fewer than `wanted` count. The

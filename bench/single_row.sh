@@ -4,15 +4,15 @@
 
 RATE_CLIENTS=8
 RATE_ROWS=100 # a client
-# Neighbours in a round are compared best: each baseline stands beside what the targets are for.
-RATE_VARIANTS=(empty unguarded inline unguarded_each inline_each by_hand present application)
-# What has a target, and its baselines: two rounds in three are of these alone.
-RATE_TARGETS=(unguarded inline inline_each unguarded_each)
+# One statement a transaction: measured in turns.
+RATE_STATEMENTS=(unguarded empty inline unguarded_each inline_each by_hand)
+# Several in one, and their baseline: in rounds.
+RATE_BLOCKS=(unguarded present application)
 
 # rate_tables: the variants' tables, made and filled alike.
 rate_tables() {
   local variant table
-  for variant in "${RATE_VARIANTS[@]}"; do
+  for variant in "${RATE_STATEMENTS[@]}" "${RATE_BLOCKS[@]:1}"; do
     for table in $(rate_table_names "$variant"); do
       rate_table "$variant" "$table"
     done
@@ -70,26 +70,17 @@ rate_script() {
   esac
 }
 
-# bench_rate ROUNDS SECONDS RUN: so many rounds as those of bulk.sh, or what fits in
-# SECONDS; runs of RUN seconds. Rounds are whole: report.sql compares within them.
+# bench_rate SETS ROUNDS SECONDS RUN: so many sets of turns and rounds of runs of RUN seconds, or what fits in
+# SECONDS, three quarters of them for the turns. Rounds and sets are whole: report.sql compares within them.
 bench_rate() {
-  local variants n variant round i first until
+  local variant
   rate_tables | cluster_psql -o /dev/null
-  for variant in "${RATE_VARIANTS[@]}"; do
+  for variant in "${RATE_STATEMENTS[@]}" "${RATE_BLOCKS[@]}"; do
     rate_script "$variant" >"$CLUSTER_DIR/$variant.pgbench"
   done
   pace_script
-  first=$(first_client)
-  until=$((SECONDS + $2))
-  for ((round = 0; round <= $1 && (round <= 2 || SECONDS < until); round++)); do
-    variants=("${RATE_TARGETS[@]}")
-    [ $((round % 3)) -ne 0 ] || variants=("${RATE_VARIANTS[@]}")
-    n=${#variants[@]}
-    for ((i = 0; i < n; i++)); do
-      variant=${variants[((round % 2 ? n - 1 - i : i) + round) % n]}
-      rate_measure "$variant" "$round" "$3" "$first"
-    done
-  done
+  bench_turns rate "$1" $(($3 * 3 / 4)) "${RATE_STATEMENTS[@]}"
+  in_rounds "$2" $(($3 / 4)) rate_measure "$4" "${RATE_BLOCKS[@]}"
 }
 
 # first_client: the token of the first client's lease.
@@ -105,17 +96,17 @@ first_of() {
   echo "$first"
 }
 
-# rate_measure VARIANT ROUND RUN FIRST_TOKEN
+# rate_measure VARIANT ROUND RUN
 rate_measure() {
-  local variant=$1 round=$2 before after tps
+  local variant=$1 before after tps
   {
     rate_table_names "$variant" | sed 's/.*/VACUUM &;/'
     echo "VACUUM bench.hand_lease; CHECKPOINT;"
   } | cluster_psql
   before=$(rate_pace)
-  tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$4" | tps)
+  tps=$(rate_pgbench "$variant" -M prepared -c "$RATE_CLIENTS" -j 2 -T "$3" -D "first_token=$(first_client)" | tps)
   after=$(rate_pace)
-  note rate "$variant" "$round" "$tps" "greatest($before, $after)"
+  note block "$variant" "$2" "$tps" "greatest($before, $after)"
 }
 
 pace_script() {
