@@ -24,7 +24,7 @@ else
   LEASE_ROUNDS=15 LEASE_TIME=200 PEER_ROUNDS=15 PEER_TIME=180 BATCH_ROUNDS=9 STORM_RUN=10 HANDOVER_RUN=10
   CLIENT_ROUNDS=9 CLIENT_TIME=180 GROWTH_ROUNDS=7 GROWTH_SIZES=(1 1000 10000 100000 1000000)
 fi
-# A session's first guarded write loads the library and finds the guard (some 2 ms): in shorter runs that would be seen.
+# A session's first guarded write loads the library and finds the guard (a millisecond): in shorter runs that would be seen.
 RATE_RUN=3 LEASE_RUN=2 WAL_TRANSACTIONS=1000 BULK_ROWS=${BULK_ROWS:-200000}
 # shellcheck disable=SC2034 # bulk.sh uses it
 MOST_ROUNDS=50
